@@ -1,0 +1,1 @@
+//! Judges a fused module from the IR alone.

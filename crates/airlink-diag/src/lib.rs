@@ -1,0 +1,1 @@
+//! Findings: code, severity, headline, spans, numbers, remedy; and the page of each code.

@@ -1,0 +1,1 @@
+//! ELF bytes: kernel objects and the manifest section of host ELFs.

@@ -1,0 +1,1 @@
+//! The safe layer over melior: context, parse, walk, symbols, clone, kernel summaries.

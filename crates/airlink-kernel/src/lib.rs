@@ -1,0 +1,1 @@
+//! What a kernel module says, as plain data: types, arguments, accesses, launches, externs.

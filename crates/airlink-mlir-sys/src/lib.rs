@@ -1,0 +1,1 @@
+//! Builds mlir/ and declares its C functions.

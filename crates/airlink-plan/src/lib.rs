@@ -1,0 +1,1 @@
+//! Decides cuts, order, wiring, names and variants. Plain data.

@@ -1,0 +1,1 @@
+//! Running host ELFs: guarded buffers, loading, faults, seeded inputs.

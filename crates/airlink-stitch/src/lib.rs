@@ -1,0 +1,1 @@
+//! Carries a plan out on IR: wrap, rename, merge.
