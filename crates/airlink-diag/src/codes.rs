@@ -1,0 +1,153 @@
+//! Every code airlink can print, with its title and its page.
+//!
+//! Ranges follow the pipe: AL01 read, AL02 graph, AL03 limits, AL04 names, AL05 split and merge, AL06 check, AL07 emit,
+//! AL08 machine, AL09 internal. A code is never reused.
+
+use std::fmt;
+
+/// A code such as `AL0301`. Only the table below makes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Code(&'static Entry);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Entry {
+    name: &'static str,
+    title: &'static str,
+    page: &'static str,
+}
+
+macro_rules! codes {
+    ($($name:ident $title:literal)*) => {
+        $(
+            #[doc = $title]
+            pub const $name: Code = Code(&Entry {
+                name: stringify!($name),
+                title: $title,
+                page: include_str!(concat!("../pages/", stringify!($name), ".md")),
+            });
+        )*
+        /// Every code, in order.
+        pub const ALL: &[Code] = &[$($name),*];
+    };
+}
+
+codes! {
+    // AL01: reading TOML and IR.
+    AL0101 "malformed TOML"
+    AL0102 "malformed IR"
+    AL0103 "a NUL byte in a text file"
+    AL0104 "nested too deeply"
+    AL0105 "not UTF-8"
+    AL0106 "unknown key"
+    AL0107 "wrong kind of value"
+    AL0108 "missing key"
+    AL0109 "value out of range"
+    AL0110 "operation of a dialect that airlink does not read"
+
+    // AL02: the launch graph.
+    AL0201 "two launches, host steps or blocks with one name"
+    AL0202 "not a usable name"
+    AL0203 "wrong number of arguments"
+    AL0204 "types disagree"
+    AL0205 "unknown buffer"
+    AL0206 "view outside its buffer"
+    AL0207 "view and type disagree"
+    AL0208 "which function is the kernel"
+    AL0209 "no launch in the kernel"
+    AL0210 "nested module"
+    AL0211 "the kernel returns values"
+    AL0212 "declared buffer that nothing uses"
+    AL0213 "declared role contradicts the dataflow"
+    AL0214 "bare herd wrapped"
+    AL0215 "cuts do not cover the launches in order"
+    AL0216 "buffer used by the ELF but not in its args"
+    AL0217 "buffer listed in args, undeclared and unused"
+    AL0218 "unknown launch in an [[elf]]"
+    AL0219 "read before it is written"
+    AL0220 "input and output through one buffer"
+    AL0221 "graph without launches"
+    AL0222 "view at an offset"
+    AL0223 "feature of the graph that is not there yet"
+
+    // AL04: names.
+    AL0401 "new name is taken"
+    AL0402 "declarations of one extern contradict"
+    AL0403 "unknown symbol in a rename"
+    AL0404 "object cannot be renamed"
+    AL0405 "two variants, one content"
+
+    // AL05: split and merge.
+    AL0501 "attributes contradict"
+    AL0502 "operation that cannot be merged"
+
+    // AL06: check.
+    AL0601 "fused module does not verify"
+    AL0602 "wiring differs from the plan"
+    AL0603 "launch differs from its kernel"
+
+    // AL07: emit and run.
+    AL0701 "host target cannot run this yet"
+    AL0702 "no kernel for an extern"
+    AL0703 "several reference kernels have this name"
+    AL0704 "unknown reference kernel"
+    AL0705 "scalar argument on the host"
+    AL0706 "results differ"
+    AL0707 "memory fault in a host ELF"
+    AL0708 "object of another machine passed over"
+    AL0709 "object of another machine"
+    AL0710 "not a host ELF of airlink"
+    AL0711 "input array does not fit its argument"
+    AL0712 "result never written"
+    AL0713 "pointer offset that the NPU drops"
+    AL0714 "this machine's CPU is below the ELF's level"
+
+    // AL08: the machine.
+    AL0801 "file cannot be read"
+    AL0802 "file cannot be written"
+    AL0803 "tool missing"
+    AL0804 "tool failed"
+    AL0805 "target not available here"
+
+    // AL09: airlink itself.
+    AL0901 "internal error"
+    AL0902 "leftover that the emitter refuses"
+}
+
+impl Code {
+    /// `AL0301`.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// One line.
+    pub fn title(self) -> &'static str {
+        self.0.title
+    }
+
+    /// The page that `airlink explain` prints, as Markdown.
+    pub fn page(self) -> &'static str {
+        self.0.page
+    }
+
+    /// Looks a code up, in any case.
+    pub fn find(name: &str) -> Option<Code> {
+        ALL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
+    }
+
+    /// The part of the pipe: `1` for AL01, ..., `9` for AL09.
+    pub fn stage(self) -> u8 {
+        self.name().as_bytes()[3] - b'0'
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
