@@ -1,1 +1,19 @@
 //! The launch graph: TOML to buffers, views, launches, host steps; effects and roles.
+//!
+//! [`GraphFile`] is what the file says, with places; [`LaunchGraph`] is what it means once the kernels are known.
+
+mod device;
+mod file;
+mod graph;
+mod roles;
+
+pub use device::DEVICES;
+pub use file::{
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
+    StepEntry, ViewEntry,
+};
+pub use graph::{
+    Buffer, BufferIdx, ByteRange, HostIdx, HostOperand, HostStep, Launch, LaunchGraph, LaunchIdx, Operand, Step, View,
+    ViewIdx,
+};
+pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists};
