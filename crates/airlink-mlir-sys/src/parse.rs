@@ -1,0 +1,9 @@
+//! Parsing under a file name.
+
+use mlir_sys::{MlirContext, MlirModule, MlirStringRef};
+
+unsafe extern "C" {
+    /// Parses and verifies a module; locations name the file `name`. Null on failure, with the reasons given to the
+    /// context's diagnostic handler. `text` must be followed by a NUL that its length does not count.
+    pub fn airlinkModuleParse(context: MlirContext, text: MlirStringRef, name: MlirStringRef) -> MlirModule;
+}
