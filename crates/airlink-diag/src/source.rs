@@ -1,5 +1,6 @@
 //! The files that findings point into, and places in them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     files: Vec<Arc<SourceFile>>,
+    /// Names under which the IR knows a file, where they are not the user's: paths relative to the graph.
+    location_names: BTreeMap<String, FileId>,
 }
 
 #[derive(Debug)]
@@ -45,8 +48,11 @@ impl Sources {
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
         let text = text.into();
         let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        self.files.push(Arc::new(SourceFile { name: name.into(), text, line_starts }));
-        FileId(self.files.len() as u32 - 1)
+        let name = name.into();
+        let id = FileId(self.files.len() as u32);
+        self.location_names.entry(name.clone()).or_insert(id);
+        self.files.push(Arc::new(SourceFile { name, text, line_starts }));
+        id
     }
 
     /// The name under which `file` was added.
@@ -59,9 +65,14 @@ impl Sources {
         &self.files[file.0 as usize].text
     }
 
-    /// The id of the file that was first added as `name`.
+    /// The id of the file that was first added as `name`, or to which [`Sources::name_in_locations`] gave it.
     pub fn find(&self, name: &str) -> Option<FileId> {
-        self.files.iter().position(|f| f.name == name).map(|i| FileId(i as u32))
+        self.location_names.get(name).copied()
+    }
+
+    /// Gives `file` a further name, under which locations in the IR speak of it.
+    pub fn name_in_locations(&mut self, file: FileId, name: impl Into<String>) {
+        self.location_names.insert(name.into(), file);
     }
 
     /// Line and column of byte `offset`, which is clamped to the end of the file.

@@ -1,1 +1,23 @@
-//! The safe layer over melior: context, parse, walk, symbols, clone, kernel summaries.
+//! The safe layer over MLIR: one context, modules parsed under their file names with MLIR's own messages as findings,
+//! walking, places, symbols and edits, and the summary of a kernel module.
+//!
+//! With `airlink-mlir-sys` this is where MLIR's C interface is called.
+
+pub mod attr;
+mod context;
+pub mod edit;
+mod parse;
+mod place;
+mod print;
+mod summary;
+mod walk;
+
+pub use context::Ir;
+pub use parse::{BRACKET_DEPTH_MAX, parse, parse_text};
+pub use place::{locate, span_of};
+pub use print::print;
+pub use summary::summarize;
+pub use walk::{Walk, children, collect, function_body, name, walk};
+
+pub use melior;
+pub use melior::ir::{Attribute, BlockRef, Module, OperationRef, Type, Value};

@@ -1,0 +1,1 @@
+//! Edits of IR that the phases above share.

@@ -1,0 +1,65 @@
+//! Walking ops with references that outlive the walk, which melior's own closures do not allow.
+
+use melior::ir::block::BlockLike;
+use melior::ir::operation::OperationLike;
+use melior::ir::{BlockRef, OperationRef, RegionLike};
+
+use crate::attr;
+
+/// What a visit wants next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Walk {
+    /// Go on into the op's regions.
+    Into,
+    /// Leave the op's regions out.
+    Over,
+}
+
+/// Visits `op` and everything below it in text order, an op before its regions.
+pub fn walk<'c, 'a>(op: OperationRef<'c, 'a>, visit: &mut dyn FnMut(OperationRef<'c, 'a>) -> Walk) {
+    if visit(op) == Walk::Into {
+        for child in children(op) {
+            walk(child, visit);
+        }
+    }
+}
+
+/// Every op at or below `op` that is called `name`, in text order.
+pub fn collect<'c, 'a>(op: OperationRef<'c, 'a>, name: &str) -> Vec<OperationRef<'c, 'a>> {
+    let mut found = Vec::new();
+    walk(op, &mut |o| {
+        if self::name(o) == name {
+            found.push(o);
+        }
+        Walk::Into
+    });
+    found
+}
+
+/// The ops directly inside `op`: of all its regions and blocks, in text order.
+pub fn children<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+    let mut list = Vec::new();
+    for region in op.regions() {
+        let mut block = region.first_block();
+        while let Some(b) = block {
+            let mut next = b.first_operation();
+            while let Some(o) = next {
+                list.push(o);
+                next = o.next_in_block();
+            }
+            block = b.next_in_region();
+        }
+    }
+    list
+}
+
+/// The full name: `air.herd`.
+pub fn name<'c: 'a, 'a>(op: OperationRef<'c, 'a>) -> &'a str {
+    // SAFETY: the name is uniqued in the context, which outlives the op.
+    unsafe { attr::text(mlir_sys::mlirIdentifierStr(mlir_sys::mlirOperationGetName(op.to_raw()))) }
+}
+
+/// The entry block of a function; `None` for a declaration.
+pub fn function_body<'c, 'a>(function: OperationRef<'c, 'a>) -> Option<BlockRef<'c, 'a>> {
+    function.regions().next()?.first_block()
+}
