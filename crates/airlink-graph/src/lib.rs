@@ -5,7 +5,9 @@
 mod device;
 mod file;
 mod graph;
+mod read;
 mod roles;
+mod suggest;
 
 pub use device::DEVICES;
 pub use file::{
@@ -16,4 +18,5 @@ pub use graph::{
     Buffer, BufferIdx, ByteRange, HostIdx, HostOperand, HostStep, Launch, LaunchGraph, LaunchIdx, Operand, Step, View,
     ViewIdx,
 };
+pub use read::{EXPANDED_MAX, read};
 pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists};
