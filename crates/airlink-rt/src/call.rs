@@ -1,0 +1,165 @@
+//! Calling the entries of a host ELF, on a stack of their own, with faults turned into values.
+
+mod error;
+
+pub use error::{CallError, Fault, LaunchName};
+
+use corosensei::{Coroutine, CoroutineResult};
+use std::ffi::c_void;
+use std::io;
+use std::time::{Duration, Instant};
+
+use crate::buffer::Side;
+use crate::fp_mode::FpMode;
+use crate::load::EntryFunction;
+use crate::trap::{self, AltStack, Completed, Exit, GuardedStack};
+use crate::{BufferSet, HostElf, Place};
+
+/// Room for every L1 and L2 of an NPU2 at once (32 tiles of 64 KiB, 8 memtiles of 512 KiB) and frames beside them.
+/// Pages that are never touched cost nothing.
+const STACK_BYTES: usize = 16 << 20;
+
+/// What calls need and can share: a stack, and one for the signal handler.
+pub struct Caller {
+    stack: GuardedStack,
+    alt_stack: AltStack,
+}
+
+/// What to call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// All launches in order.
+    Program,
+    /// One launch, by its index in the manifest.
+    Launch(usize),
+}
+
+/// One argument: a buffer, or a part of it that starts `offset_bytes` in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Index in the [`BufferSet`].
+    pub buffer: usize,
+    pub offset_bytes: u64,
+}
+
+/// A call that returned 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Time in the entry alone.
+    pub duration: Duration,
+    /// Whether the ELF left the floating-point mode as it found it. The thread's own mode is restored either way.
+    pub fp_mode_kept: bool,
+}
+
+impl Argument {
+    /// Buffer `i` as argument `i`, for a set made by [`BufferSet::for_manifest`].
+    pub fn in_order(buffers: &BufferSet) -> Vec<Argument> {
+        (0..buffers.len()).map(|buffer| Argument { buffer, offset_bytes: 0 }).collect()
+    }
+}
+
+impl Caller {
+    pub fn new() -> io::Result<Caller> {
+        Caller::with_stack_bytes(STACK_BYTES)
+    }
+
+    /// With a stack of at least `stack_bytes`.
+    pub fn with_stack_bytes(stack_bytes: usize) -> io::Result<Caller> {
+        Ok(Caller { stack: GuardedStack::new(stack_bytes)?, alt_stack: AltStack::new()? })
+    }
+
+    /// Runs an entry in the default floating-point mode and times it.
+    ///
+    /// After an error, the buffers hold whatever the ELF had written so far.
+    ///
+    /// # Errors
+    /// Arguments that don't match the manifest, before anything runs; a fault; a code other than 0; bytes overwritten
+    /// next to a buffer, found after the call.
+    pub fn call(
+        &mut self,
+        elf: &HostElf,
+        entry: Entry,
+        buffers: &mut BufferSet,
+        args: &[Argument],
+    ) -> Result<Call, CallError> {
+        let function = match entry {
+            Entry::Program => elf.program(),
+            Entry::Launch(k) => {
+                elf.launch(k).ok_or(CallError::NoLaunch { index: k, count: elf.manifest().launches.len() })?
+            }
+        };
+        let pointers = check_arguments(elf, buffers, args)?;
+        let launch = |k: usize| LaunchName { index: k, name: elf.manifest().launches[k].name.clone() };
+        let called = match entry {
+            Entry::Program => None,
+            Entry::Launch(k) => Some(launch(k)),
+        };
+        let (exit, fp_mode_kept) = self.run(function, &pointers).map_err(CallError::Stack)?;
+        let done = exit.map_err(|raw| {
+            let launch = called.clone().or_else(|| error::launch_of(elf.manifest(), raw.instruction).map(launch));
+            CallError::Fault { launch, fault: Fault::from_raw(&raw, buffers, self.stack.size_bytes()) }
+        })?;
+        if let Some(damage) = buffers.damaged_margins().into_iter().next() {
+            buffers.mend_margins();
+            let place = match damage.side {
+                Side::Before => Place::Before { buffer: damage.buffer, offset_bytes: damage.offset_bytes },
+                Side::After => Place::After { buffer: damage.buffer, offset_bytes: damage.offset_bytes },
+            };
+            return Err(CallError::Fault { launch: called, fault: Fault::MarginWritten { place, count_bytes: damage.count_bytes } });
+        }
+        match done.code {
+            0 => Ok(Call { duration: Duration::from_nanos(done.nanoseconds), fp_mode_kept }),
+            code => Err(CallError::Code { launch: called, code }),
+        }
+    }
+
+    /// Runs the function on our stack; whether it kept the floating-point mode.
+    fn run(&mut self, function: EntryFunction, pointers: &[*mut c_void]) -> io::Result<(Exit, bool)> {
+        let stack_guard = self.stack.guard();
+        let (args, count) = (pointers.as_ptr(), pointers.len() as u64);
+        let body = move |_: &corosensei::Yielder<(), ()>, ()| {
+            let start = Instant::now();
+            // SAFETY: the entry has this type by its ABI version, and gets one valid pointer for each argument of its
+            // manifest; each buffer is at least as large as the manifest says.
+            let code = unsafe { function(args, count) };
+            let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            Exit::Ok(Completed { code, nanoseconds })
+        };
+        let _alt_stack = self.alt_stack.activate()?;
+        // SAFETY: the closure borrows `pointers` through a raw pointer, and the coroutine ends before this function
+        // returns: it never yields.
+        let mut coroutine = unsafe { Coroutine::with_stack_unchecked(&mut self.stack, body) };
+        let mode = FpMode::set_default();
+        let result = trap::resume(&mut coroutine, stack_guard, ());
+        let kept = FpMode::is_default();
+        drop(mode);
+        match result {
+            CoroutineResult::Return(exit) => Ok((exit, kept)),
+            CoroutineResult::Yield(()) => unreachable!("an entry's coroutine has no way to yield"),
+        }
+    }
+}
+
+/// The argument array: one pointer per argument, each with as many bytes behind it as the manifest says.
+fn check_arguments(elf: &HostElf, buffers: &BufferSet, args: &[Argument]) -> Result<Vec<*mut c_void>, CallError> {
+    let expected = &elf.manifest().args;
+    if args.len() != expected.len() {
+        return Err(CallError::ArgumentCount { found: args.len(), allowed: expected.len() });
+    }
+    let pointer = |(arg, expected): (&Argument, &crate::ManifestArg)| {
+        let buffer = buffers.get(arg.buffer);
+        let size_bytes = buffer.map_or(0, |b| b.size_bytes() as u64);
+        let end = arg.offset_bytes.checked_add(expected.bytes);
+        match buffer {
+            Some(b) if end.is_some_and(|e| e <= size_bytes) => {
+                Ok(b.as_ptr().wrapping_add(arg.offset_bytes as usize).cast())
+            }
+            _ => Err(CallError::ArgumentSize {
+                name: expected.name.clone(),
+                found: size_bytes.saturating_sub(arg.offset_bytes),
+                allowed: expected.bytes,
+            }),
+        }
+    };
+    args.iter().zip(expected).map(pointer).collect()
+}

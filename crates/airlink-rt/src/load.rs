@@ -1,0 +1,168 @@
+//! Opening host ELFs: the file is checked against this machine before any of its code can run.
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use object::read::elf::{ElfFile64, FileHeader};
+use object::{Endianness, FileKind, Object, ObjectSection, ObjectSegment, elf};
+use std::ffi::c_void;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::{CpuLevel, MANIFEST_SECTION, Manifest, ManifestError};
+
+/// A host ELF that is open in this process.
+///
+/// A host ELF is code: loading one that you do not trust is like running it. Its guards catch mistakes, not malice.
+#[derive(Debug)]
+pub struct HostElf {
+    manifest: Manifest,
+    program: EntryFunction,
+    launches: Vec<EntryFunction>,
+    /// Last, so that nothing above outlives the code.
+    _library: Library,
+}
+
+/// `int32_t entry(void *const *args, uint64_t n_args)`
+pub(crate) type EntryFunction = unsafe extern "C" fn(*const *mut c_void, u64) -> i32;
+
+/// A file that cannot be run here.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("`{path}` cannot be read: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    #[error("not an ELF file")]
+    NotElf,
+    #[error("a damaged ELF file: {0}")]
+    Damaged(String),
+    #[error("an ELF of kind {found}, this machine runs {allowed}")]
+    Machine { found: String, allowed: &'static str },
+    #[error("an ELF without a `{MANIFEST_SECTION}` section: airlink did not make it, or it was stripped")]
+    NoManifest,
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+    #[error("the ELF needs a CPU of level {needs}, this one lacks {}", missing.join(", "))]
+    Cpu { needs: CpuLevel, missing: Vec<&'static str> },
+    #[error("the ELF cannot be opened: {0}")]
+    Open(String),
+    #[error("the ELF has no entry `{0}`, which its manifest names")]
+    NoEntry(String),
+    #[error("the ELF refused the run time: code {0}")]
+    Bind(i32),
+}
+
+/// The table of run-time services that an ELF with channels asks for. None exists yet; later versions add function
+/// pointers behind these two fields, and an ELF that needs more than it finds refuses.
+#[repr(C)]
+struct Api {
+    abi_version: u64,
+    size_bytes: u64,
+}
+
+static API: Api = Api { abi_version: crate::ENTRY_ABI, size_bytes: size_of::<Api>() as u64 };
+
+impl HostElf {
+    /// Checks the file's kind, its manifest and the CPU that it needs, then opens it.
+    ///
+    /// # Errors
+    /// Everything but [`LoadError::Open`], [`LoadError::NoEntry`] and [`LoadError::Bind`] is found before any code of
+    /// the file runs.
+    pub fn load(path: &Path) -> Result<HostElf, LoadError> {
+        let read_error = |source| LoadError::Read { path: path.to_path_buf(), source };
+        let manifest = read_manifest(&std::fs::read(path).map_err(read_error)?)?;
+        let missing = manifest.cpu.missing_features();
+        if !missing.is_empty() {
+            return Err(LoadError::Cpu { needs: manifest.cpu, missing });
+        }
+        // A bare file name would be looked for on the library path.
+        let absolute = std::path::absolute(path).map_err(read_error)?;
+        // SAFETY: runs the file's initialisers. It says that airlink made it, for this kind of machine; what it holds
+        // beyond that is the caller's trust in it, as with any program.
+        let library = unsafe { Library::open(Some(absolute), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| LoadError::Open(e.to_string()))?;
+        bind(&library)?;
+        let program = entry(&library, &manifest.entry)?;
+        let launches = manifest.launches.iter().map(|l| entry(&library, &l.entry)).collect::<Result<_, _>>()?;
+        Ok(HostElf { manifest, program, launches, _library: library })
+    }
+
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    pub(crate) fn program(&self) -> EntryFunction {
+        self.program
+    }
+
+    pub(crate) fn launch(&self, index: usize) -> Option<EntryFunction> {
+        self.launches.get(index).copied()
+    }
+}
+
+/// Reads the manifest out of an ELF's bytes without running any of it.
+pub fn read_manifest(bytes: &[u8]) -> Result<Manifest, LoadError> {
+    let damaged = |e: object::read::Error| LoadError::Damaged(e.to_string());
+    match FileKind::parse(bytes) {
+        Ok(FileKind::Elf64) => {}
+        Ok(FileKind::Elf32) => return Err(wrong_machine("a 32-bit ELF".into())),
+        _ => return Err(LoadError::NotElf),
+    }
+    let file = ElfFile64::<Endianness>::parse(bytes).map_err(damaged)?;
+    let header = file.elf_header();
+    let (machine, kind) = (header.e_machine(file.endian()), header.e_type(file.endian()));
+    if file.endian() != Endianness::Little || machine != MACHINE {
+        return Err(wrong_machine(machine_name(machine, file.endian())));
+    }
+    if kind != elf::ET_DYN {
+        return Err(wrong_machine(format!("type {kind} (ET_DYN is {})", elf::ET_DYN)));
+    }
+    // A truncated file would kill the process later, when its pages are touched.
+    file.segments().try_for_each(|s| s.data().map(drop)).map_err(damaged)?;
+    let section = file.section_by_name(MANIFEST_SECTION).ok_or(LoadError::NoManifest)?;
+    let manifest = Manifest::parse(section.data().map_err(damaged)?)?;
+    if manifest.target != TARGET {
+        return Err(wrong_machine(format!("target {}", manifest.target)));
+    }
+    Ok(manifest)
+}
+
+#[cfg(target_arch = "x86_64")]
+const MACHINE: elf::Machine = elf::EM_X86_64;
+#[cfg(target_arch = "x86_64")]
+const TARGET: &str = "x86_64-linux";
+#[cfg(target_arch = "aarch64")]
+const MACHINE: elf::Machine = elf::EM_AARCH64;
+#[cfg(target_arch = "aarch64")]
+const TARGET: &str = "aarch64-linux";
+
+fn wrong_machine(found: String) -> LoadError {
+    LoadError::Machine { found, allowed: TARGET }
+}
+
+fn machine_name(machine: elf::Machine, endian: Endianness) -> String {
+    let name = match machine {
+        elf::EM_X86_64 => "x86-64",
+        elf::EM_AARCH64 => "AArch64",
+        elf::EM_RISCV => "RISC-V",
+        // AMD's AI engines and NPUs. Source: the ELF registry, and LLVM-AIE's ELF.h.
+        elf::Machine(264) => "AIE",
+        _ => return format!("machine {}", machine.0),
+    };
+    format!("machine {name}, {} endian", format!("{endian:?}").to_lowercase())
+}
+
+fn entry(library: &Library, symbol: &str) -> Result<EntryFunction, LoadError> {
+    // SAFETY: the manifest's ABI version says that entries have this type. The copy does not outlive the library: it
+    // stays in the same `HostElf`.
+    unsafe { library.get::<EntryFunction>(symbol) }.map(|s| *s).map_err(|_| LoadError::NoEntry(symbol.to_string()))
+}
+
+/// Hands the run time to an ELF that asks for one.
+fn bind(library: &Library) -> Result<(), LoadError> {
+    // SAFETY: `airlink_bind` has this type in every version of the ABI.
+    let Ok(function) = (unsafe { library.get::<unsafe extern "C" fn(*const Api) -> i32>("airlink_bind") }) else {
+        return Ok(());
+    };
+    // SAFETY: the table is static, so the ELF may keep the pointer.
+    match unsafe { function(&API) } {
+        0 => Ok(()),
+        code => Err(LoadError::Bind(code)),
+    }
+}

@@ -1,0 +1,90 @@
+//! Faults in host ELFs: a signal inside a coroutine ends that coroutine with a value instead of the process.
+//!
+//! ELF code runs on coroutines only. [`resume`] notes the innermost coroutine of this thread where the signal handler
+//! finds it. A fault whose stack pointer lies in that coroutine's stack makes it return an [`Exit`] with a
+//! [`RawFault`]; any other fault goes to the handler that was there before us, the default one included. Signals of
+//! this kind are delivered to the thread that caused them, so threads don't see each other's.
+
+mod context;
+mod handler;
+mod stack;
+
+use corosensei::stack::Stack;
+use corosensei::trap::CoroutineTrapHandler;
+use corosensei::{Coroutine, CoroutineResult};
+use std::cell::Cell;
+use std::ops::Range;
+use std::ptr;
+
+pub(crate) use stack::{AltStack, GuardedStack};
+
+/// How a coroutine that runs ELF code ends.
+pub(crate) type Exit = Result<Completed, RawFault>;
+
+/// It ran to its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completed {
+    /// What the entry returned.
+    pub(crate) code: i32,
+    pub(crate) nanoseconds: u64,
+}
+
+/// What the signal said, before anybody has looked at what the address means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RawFault {
+    pub(crate) signal: libc::c_int,
+    pub(crate) access: Access,
+    /// `None` where the machine does not tell it: a non-canonical address, a division by zero.
+    pub(crate) address: Option<u64>,
+    /// The instruction that faulted.
+    pub(crate) instruction: u64,
+    /// The address lies in the guard below the coroutine's own stack.
+    pub(crate) in_stack_guard: bool,
+}
+
+/// What code did to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+    /// The instruction itself lay there.
+    Execute,
+    /// The machine does not say.
+    Unknown,
+}
+
+/// The coroutine that runs on this thread right now, and the ones that resumed it.
+struct Record {
+    trap: CoroutineTrapHandler<Exit>,
+    stack_guard: Range<usize>,
+    parent: *const Record,
+}
+
+thread_local! {
+    // `const` and without a destructor: the handler may read it at any time.
+    static INNERMOST: Cell<*const Record> = const { Cell::new(ptr::null()) };
+}
+
+/// Resumes a coroutine so that a fault inside it ends it.
+///
+/// `stack_guard` is the range of addresses below its stack that nobody may touch. The thread needs an alternate signal
+/// stack (see [`AltStack`]), as a fault may be the stack's overflow.
+pub(crate) fn resume<Input, Yield, S: Stack>(
+    coroutine: &mut Coroutine<Input, Yield, Exit, S>,
+    stack_guard: Range<usize>,
+    input: Input,
+) -> CoroutineResult<Yield, Exit> {
+    struct Reset(*const Record);
+    impl Drop for Reset {
+        fn drop(&mut self) {
+            INNERMOST.set(self.0);
+        }
+    }
+    handler::install();
+    let parent = INNERMOST.get();
+    let record = Record { trap: coroutine.trap_handler(), stack_guard, parent };
+    // Dropped before `record`, also when the coroutine panics.
+    let _reset = Reset(record.parent);
+    INNERMOST.set(&record);
+    coroutine.resume(input)
+}

@@ -1,0 +1,5 @@
+//! Tests of the run time, on host ELFs that the C compiler makes while the tests run.
+
+mod buffers;
+mod calls;
+mod program;
