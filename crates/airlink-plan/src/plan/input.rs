@@ -1,0 +1,25 @@
+//! What a plan is made from besides the graph and its kernels.
+
+use airlink_graph::LaunchIdx;
+use indexmap::IndexMap;
+
+/// The kernel objects found for a target, by launch and `link_with` name. A pair without an entry has no object.
+pub type FoundObjects = IndexMap<(LaunchIdx, String), ObjectInfo>;
+
+/// A kernel object on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Relative to the graph, with `/`.
+    pub path: String,
+    /// BLAKE3 of its bytes, in hexadecimal.
+    pub hash: String,
+    /// The global symbols that it defines, in the order of its symbol table.
+    pub symbols: Vec<String>,
+}
+
+/// Choices that the command line makes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanOptions {
+    /// Over the graph's `device`.
+    pub device: Option<String>,
+}
