@@ -121,6 +121,8 @@ pub struct Launch {
     pub kernel: Placed<String>,
     /// Position in the summary's `functions`.
     pub function: usize,
+    /// The name of that function.
+    pub function_name: String,
     /// One per argument of the function.
     pub operands: Vec<Operand>,
     /// How many `air.launch` ops (or bare herds and segments) the function holds.

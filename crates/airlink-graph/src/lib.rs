@@ -3,13 +3,17 @@
 //! [`GraphFile`] is what the file says, with places; [`LaunchGraph`] is what it means once the kernels are known.
 
 mod device;
+mod effects;
 mod file;
 mod graph;
+mod ranges;
 mod read;
+mod resolve;
 mod roles;
 mod suggest;
 
 pub use device::DEVICES;
+pub use effects::{DataflowEdge, Dependence, Effect};
 pub use file::{
     BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
     StepEntry, ViewEntry,
@@ -19,4 +23,6 @@ pub use graph::{
     ViewIdx,
 };
 pub use read::{EXPANDED_MAX, read};
-pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists};
+pub use resolve::resolve;
+pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists, roles};
+pub use suggest::suggest;

@@ -1,8 +1,40 @@
 //! What each buffer is to the host program of an ELF, derived from the dataflow of the whole graph.
 
-use indexmap::IndexMap;
+mod declared;
+mod dataflow;
 
-use crate::{BufferIdx, LaunchIdx, Role};
+use airlink_diag::Findings;
+use indexmap::{IndexMap, IndexSet};
+
+use crate::{BufferIdx, LaunchGraph, LaunchIdx, Role, Step};
+
+/// Derives the roles of buffers per ELF, where `partition` lists the launches of each.
+///
+/// A launch that is in no part counts as one outside of every ELF. Warnings: AL0213, where a declared role contradicts
+/// the dataflow.
+pub fn roles(graph: &LaunchGraph, partition: &[Vec<LaunchIdx>], findings: &mut Findings) -> Vec<ElfRoles> {
+    let mut elf_of_launch = vec![None; graph.launches.len()];
+    for (elf, launches) in partition.iter().enumerate() {
+        for launch in launches {
+            elf_of_launch[launch.0] = Some(elf);
+        }
+    }
+    let elf_of_step = |step: usize| match graph.steps[step] {
+        Step::Launch(launch) => elf_of_launch[launch.0],
+        Step::Host(_) => None,
+    };
+    let mut elfs: Vec<ElfRoles> = partition.iter().map(|launches| ElfRoles::of(graph, launches)).collect();
+    for (index, effects) in graph.effects().iter().enumerate() {
+        let buffer = BufferIdx(index);
+        for (elf, derived) in dataflow::derive(effects, elf_of_step) {
+            if let Some(role) = elfs[elf].buffers.get_mut(&buffer) {
+                (role.dataflow, role.role) = (derived, derived);
+            }
+        }
+        declared::apply(graph, buffer, effects, &mut elfs, findings);
+    }
+    elfs
+}
 
 /// The buffers that the launches of one ELF use, in order of first use.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +59,28 @@ impl ElfRoles {
     /// The role of a buffer in this ELF: `dead` if it does not use it.
     pub fn role(&self, buffer: BufferIdx) -> Role {
         self.buffers.get(&buffer).map_or(Role::Dead, |b| b.role)
+    }
+
+    /// Buffers with their readers and writers; the roles are still open.
+    fn of(graph: &LaunchGraph, launches: &[LaunchIdx]) -> ElfRoles {
+        let mut elf = ElfRoles::default();
+        let launches: IndexSet<LaunchIdx> = launches.iter().copied().collect();
+        for launch in launches {
+            for operand in &graph.launch(launch).operands {
+                let role = elf.buffers.entry(operand.buffer).or_insert_with(|| BufferRole {
+                    role: Role::Dead,
+                    dataflow: Role::Dead,
+                    readers: Vec::new(),
+                    writers: Vec::new(),
+                });
+                for (happens, list) in [(operand.is_read(), &mut role.readers), (operand.is_written(), &mut role.writers)] {
+                    if happens && list.last() != Some(&launch) {
+                        list.push(launch);
+                    }
+                }
+            }
+        }
+        elf
     }
 }
 

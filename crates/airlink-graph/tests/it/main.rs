@@ -1,5 +1,6 @@
 //! Tests of the launch graph without MLIR: kernels are summaries made by hand.
 
+mod corpus;
 mod read;
 mod read_any;
 mod read_places;

@@ -132,7 +132,7 @@ fn all_findings_come_at_once_and_in_file_order() {
     let (graph, findings) = read(
         r#"[graph]
 nmae = "g"
-device = "npu3"
+device = "npu_2"
 [graph.compiler]
 ping_pong = "maybe"
 runtime_tiling = [0, 1.5]
@@ -158,7 +158,7 @@ name = "e"
         lines(&findings),
         [
             "graph.toml:2:1: error[AL0106]: unknown key `nmae` in `[graph]`",
-            "graph.toml:3:10: error[AL0109]: unknown device `npu3`",
+            "graph.toml:3:10: error[AL0109]: unknown device `npu_2`",
             "graph.toml:5:13: error[AL0109]: unknown ping_pong `maybe`",
             "graph.toml:6:19: error[AL0109]: `runtime_tiling` is 0",
             "graph.toml:6:22: error[AL0107]: `runtime_tiling` is a float, not an integer",
