@@ -50,10 +50,11 @@ pub fn resolve(
     let Resolver { buffers, views, used, .. } = resolver;
     let GraphFile { file, name, device, compiler, refs, elfs: cuts, .. } = graph;
     let graph = LaunchGraph { file, name, device, compiler, refs, buffers, views, steps, launches, hosts, cuts };
-    hazards::report_unused(&graph, &used, findings);
     if findings.count(Severity::Error) > errors_before {
         findings.check()?;
     }
+    // Behind the errors: what a broken line uses would seem unused.
+    hazards::report_unused(&graph, &used, findings);
     hazards::report_order(&graph, findings);
     hazards::report_in_place(&graph, findings);
     Ok(graph)

@@ -32,11 +32,13 @@ fn is_plausible(ty: &KernelType) -> bool {
     }
 }
 
-/// The type as MLIR would print it: an identity map is no layout.
+/// The type as MLIR would print it: an identity map is no layout, and a memory space has blanks around its colon.
 pub fn normal(ty: &KernelType) -> KernelType {
     let KernelType::MemRef(m) = ty else { return ty.clone() };
     let is_identity = m.layout.as_deref().is_some_and(|l| is_identity_map(l, m.shape.len()));
-    KernelType::MemRef(MemRefType { layout: m.layout.clone().filter(|_| !is_identity), ..m.clone() })
+    let layout = m.layout.clone().filter(|_| !is_identity);
+    let space = m.space.as_deref().map(|s| s.split(':').map(str::trim).collect::<Vec<_>>().join(" : "));
+    KernelType::MemRef(MemRefType { layout, space, ..m.clone() })
 }
 
 /// `affine_map<(d0, d1) -> (d0, d1)>` with any names.

@@ -45,13 +45,13 @@ pub fn derive(effects: &[Effect], elf_of_step: impl Fn(usize) -> Option<usize>) 
                 p.is_read = true;
                 // Read by the host or by another ELF.
                 if let Some(writer) = p.elf.filter(|w| Some(*w) != elf) {
-                    uses[writer].leaves_new = true;
+                    uses.entry(writer).or_default().leaves_new = true;
                 }
             }
         }
     }
     for writer in pending.iter().filter(|p| !p.is_read).filter_map(|p| p.elf) {
-        uses[writer].leaves_new = true;
+        uses.entry(writer).or_default().leaves_new = true;
     }
     uses.into_iter().map(|(elf, u)| (elf, u.role())).collect()
 }
@@ -68,7 +68,7 @@ fn overwrite(
         // Overwritten from outside and never read: nobody but the host can have a use for it.
         let is_lost = p.range.overlaps(range) && !p.is_read && p.elf != elf;
         if let Some(writer) = p.elf.filter(|_| is_lost) {
-            uses[writer].leaves_new = true;
+            uses.entry(writer).or_default().leaves_new = true;
         }
         left.extend(subtract(p.range, range).map(|range| Pending { range, ..p }));
     }
