@@ -68,6 +68,7 @@ codes! {
     AL0221 "graph without launches"
     AL0222 "view at an offset"
     AL0223 "feature of the graph that is not there yet"
+    AL0224 "argument listed twice"
 
     // AL04: names.
     AL0401 "new name is taken"
@@ -75,6 +76,7 @@ codes! {
     AL0403 "unknown symbol in a rename"
     AL0404 "object cannot be renamed"
     AL0405 "two variants, one content"
+    AL0406 "object does not define the extern"
 
     // AL05: split and merge.
     AL0501 "attributes contradict"
