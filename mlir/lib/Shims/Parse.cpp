@@ -1,14 +1,19 @@
-// Parsing a module under a file name of the caller's: the C interface calls every source "-".
+// Parsing a file as a module. The C API has a parser that wraps the file in a module but knows no file name, and one
+// that knows the name but wants exactly one operation.
+#include "airlink/Shims/Shims.h"
+
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 
-/// Parses and verifies `text`, which is followed by a NUL that its length does not count. Null on failure, with the
-/// reasons given to the context's diagnostic handler.
-extern "C" MlirModule airlinkModuleParse(MlirContext context, MlirStringRef text, MlirStringRef name) {
-  ParserConfig config(unwrap(context), /*verifyAfterParse=*/true);
-  return wrap(parseSourceString<ModuleOp>(unwrap(text), config, unwrap(name)).release());
+MlirModule airlinkModuleParse(MlirContext context, MlirStringRef source, MlirStringRef fileName, bool verify) {
+  llvm::SourceMgr sources;
+  // The lexer reads one byte beyond the end and expects a null there, which the caller's string need not have.
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(unwrap(source), unwrap(fileName)), llvm::SMLoc());
+  ParserConfig config(unwrap(context), verify);
+  return wrap(parseSourceFile<ModuleOp>(sources, config).release());
 }

@@ -3,18 +3,19 @@
 use std::{
     cell::RefCell,
     env,
-    ffi::{CString, c_char, c_void},
+    ffi::{c_char, c_void},
     fs,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
-use airlink_mlir_sys::{mlirGetDialectHandle__air__, mlir_sys::*};
+use airlink_mlir_sys::{airlinkModuleParse, airlinkRegisterPasses, mlirGetDialectHandle__air__, mlir_sys::*};
 use melior::{
     Context,
     dialect::DialectRegistry,
-    ir::{Operation, operation::OperationLike},
-    utility::{register_all_dialects, register_all_llvm_translations, register_all_passes},
+    ir::{Module, operation::OperationLike},
+    pass::PassManager,
+    utility::{parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes},
 };
 
 /// A context that knows every upstream dialect and ours, and refuses all others.
@@ -22,6 +23,8 @@ pub fn context() -> Context {
     static PASSES: std::sync::Once = std::sync::Once::new();
     PASSES.call_once(|| {
         register_all_passes();
+        // SAFETY: takes nothing, and the C++ side guards against a second call as well.
+        unsafe { airlinkRegisterPasses() };
     });
     let registry = DialectRegistry::new();
     register_all_dialects(&registry);
@@ -57,25 +60,24 @@ pub fn diagnostics<T>(context: &Context, action: impl FnOnce() -> T) -> (T, Stri
     (result, text)
 }
 
-/// Parses a whole file as one operation, so that locations carry `name`.
-pub fn parse<'c>(context: &'c Context, text: &str, name: &str) -> Result<Operation<'c>, String> {
-    let name = CString::new(name).unwrap();
-    let text = CString::new(text).unwrap();
-    // SAFETY: both strings are null-terminated and outlive the call.
+/// Parses a whole file; locations carry `name`.
+pub fn parse<'c>(context: &'c Context, text: &str, name: &str) -> Result<Module<'c>, String> {
+    // SAFETY: the context is alive, and the strings are during the call.
     let (raw, report) = diagnostics(context, || unsafe {
-        mlirOperationCreateParse(
-            context.to_raw(),
-            mlirStringRefCreateFromCString(text.as_ptr()),
-            mlirStringRefCreateFromCString(name.as_ptr()),
-        )
+        airlinkModuleParse(context.to_raw(), string_ref(text), string_ref(name), true)
     });
     if raw.ptr.is_null() {
         return Err(report);
     }
     // SAFETY: not null, and nobody else owns it.
-    let operation = unsafe { Operation::from_raw(raw) };
-    assert!(operation.verify(), "the parser verifies");
-    Ok(operation)
+    let module = unsafe { Module::from_raw(raw) };
+    assert!(module.as_operation().verify(), "the parser verifies");
+    Ok(module)
+}
+
+/// The print of a module.
+pub fn print(module: &Module) -> String {
+    module.as_operation().to_string()
 }
 
 /// The directory of inputs shared by all checkouts, beside the workspace. `None` where it is absent, which is an error
@@ -107,4 +109,12 @@ pub fn mlir_files(directory: &Path) -> Vec<PathBuf> {
     }
     files.sort();
     files
+}
+
+/// Runs a textual pipeline on a module.
+pub fn run(context: &Context, module: &mut Module, pipeline: &str) -> Result<(), String> {
+    let manager = PassManager::new(context);
+    parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline).unwrap();
+    let (result, report) = diagnostics(context, || manager.run(module));
+    result.map_err(|_| report)
 }
