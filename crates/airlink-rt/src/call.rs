@@ -105,7 +105,10 @@ impl Caller {
                 Side::Before => Place::Before { buffer: damage.buffer, offset_bytes: damage.offset_bytes },
                 Side::After => Place::After { buffer: damage.buffer, offset_bytes: damage.offset_bytes },
             };
-            return Err(CallError::Fault { launch: called, fault: Fault::MarginWritten { place, count_bytes: damage.count_bytes } });
+            return Err(CallError::Fault {
+                launch: called,
+                fault: Fault::MarginWritten { place, count_bytes: damage.count_bytes },
+            });
         }
         match done.code {
             0 => Ok(Call { duration: Duration::from_nanos(done.nanoseconds), fp_mode_kept }),

@@ -43,7 +43,11 @@ impl CpuLevel {
     /// Source: x86-64 psABI, "Micro-Architecture Levels". LAHF-SAHF (v2) and OSXSAVE (v3) are left out: the first has
     /// no detection in Rust and every CPU with SSE4.2 has it, the second is part of how AVX is detected.
     pub fn missing_features(self) -> Vec<&'static str> {
-        features().into_iter().filter(|&(level, _, present)| level <= self && !present).map(|(_, name, _)| name).collect()
+        features()
+            .into_iter()
+            .filter(|&(level, _, present)| level <= self && !present)
+            .map(|(_, name, _)| name)
+            .collect()
     }
 }
 

@@ -76,7 +76,7 @@ impl HostElf {
         let absolute = std::path::absolute(path).map_err(read_error)?;
         // SAFETY: runs the file's initialisers. It says that airlink made it, for this kind of machine; what it holds
         // beyond that is the caller's trust in it, as with any program.
-        let library = unsafe { Library::open(Some(absolute), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| LoadError::Open(e.to_string()))?;
+        let library = unsafe { Library::open(Some(absolute), RTLD_NOW | RTLD_LOCAL) }.map_err(open_error)?;
         bind(&library)?;
         let program = entry(&library, &manifest.entry)?;
         let launches = manifest.launches.iter().map(|l| entry(&library, &l.entry)).collect::<Result<_, _>>()?;
@@ -146,6 +146,11 @@ fn machine_name(machine: elf::Machine, endian: Endianness) -> String {
         _ => return format!("machine {}", machine.0),
     };
     format!("machine {name}, {} endian", format!("{endian:?}").to_lowercase())
+}
+
+/// What the loader said; the crate's own text only says that it failed.
+fn open_error(error: libloading::Error) -> LoadError {
+    LoadError::Open(std::error::Error::source(&error).map_or_else(|| error.to_string(), |s| s.to_string()))
 }
 
 fn entry(library: &Library, symbol: &str) -> Result<EntryFunction, LoadError> {

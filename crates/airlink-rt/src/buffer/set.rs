@@ -34,11 +34,22 @@ pub struct MarginDamage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `offset_bytes` past the end of a buffer: 0 is the first byte past it.
-    After { buffer: String, offset_bytes: u64 },
+    After {
+        buffer: String,
+        offset_bytes: u64,
+    },
     /// `offset_bytes` before the start of a buffer: 1 is the last byte in front of it.
-    Before { buffer: String, offset_bytes: u64 },
+    Before {
+        buffer: String,
+        offset_bytes: u64,
+    },
     /// In a buffer that may not be touched like this.
-    Inside { buffer: String, offset_bytes: u64, role: Role, protection: Protection },
+    Inside {
+        buffer: String,
+        offset_bytes: u64,
+        role: Role,
+        protection: Protection,
+    },
     /// In the first 64 KiB of the address space: a null pointer, perhaps with an offset.
     Null,
     Elsewhere,
@@ -132,7 +143,11 @@ impl BufferSet {
 
     /// Margins that no longer hold their pattern, in the order of the buffers. Those of closed buffers count as whole.
     pub fn damaged_margins(&self) -> Vec<MarginDamage> {
-        self.buffers.iter().flat_map(|b| [side_damage(b, Side::Before), side_damage(b, Side::After)]).flatten().collect()
+        self.buffers
+            .iter()
+            .flat_map(|b| [side_damage(b, Side::Before), side_damage(b, Side::After)])
+            .flatten()
+            .collect()
     }
 
     /// Writes the pattern of damaged margins anew.

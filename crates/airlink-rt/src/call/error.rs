@@ -116,9 +116,15 @@ impl fmt::Display for Fault {
             Fault::MarginWritten { place, count_bytes } => {
                 f.write_str("wrote ")?;
                 write_place(f, place, 0)?;
-                write!(f, " ({} after the call)", if *count_bytes == 1 { "1 byte differs".into() } else { format!("{count_bytes} bytes differ") })
+                write!(
+                    f,
+                    " ({} after the call)",
+                    if *count_bytes == 1 { "1 byte differs".into() } else { format!("{count_bytes} bytes differ") }
+                )
             }
-            Fault::StackOverflow { stack_bytes } => write!(f, "used more than its {stack_bytes} bytes of stack"),
+            Fault::StackOverflow { stack_bytes } => {
+                write!(f, "used more than its {stack_bytes} bytes of stack")
+            }
             Fault::Arithmetic => f.write_str("divided an integer by zero"),
             Fault::IllegalInstruction => f.write_str("ran an instruction that this CPU does not have"),
         }
@@ -136,7 +142,9 @@ fn write_place(f: &mut fmt::Formatter<'_>, place: &Place, address: u64) -> fmt::
         Place::Inside { buffer, protection: Protection::Closed, role, offset_bytes } => {
             write!(f, "at byte {offset_bytes} of `{buffer}`, whose role is {}", role.name())
         }
-        Place::Inside { buffer, offset_bytes, .. } => write!(f, "at byte {offset_bytes} of `{buffer}`, which is protected"),
+        Place::Inside { buffer, offset_bytes, .. } => {
+            write!(f, "at byte {offset_bytes} of `{buffer}`, which is protected")
+        }
         Place::Null => write!(f, "at address {address:#x}: a null pointer"),
         Place::Elsewhere => write!(f, "at address {address:#x}, outside every buffer"),
     }

@@ -54,7 +54,9 @@ extern "C" fn on_fault(signal: libc::c_int, info: *mut libc::siginfo_t, context:
 /// `context` must be that of the interrupted code, which resumes with what is written there.
 unsafe fn end_coroutine(signal: libc::c_int, info: &libc::siginfo_t, mut context: Context) -> bool {
     // SAFETY: records live on the stack of `resume` for as long as INNERMOST points to them, on this very thread.
-    let Some(record) = (unsafe { INNERMOST.get().as_ref() }) else { return false };
+    let Some(record) = (unsafe { INNERMOST.get().as_ref() }) else {
+        return false;
+    };
     // Positive codes come from the kernel's own fault handling, others from kill and its like.
     if info.si_code <= 0 || !record.trap.stack_ptr_in_bounds(context.stack_pointer()) {
         return false;

@@ -12,7 +12,7 @@ fn a_well_behaved_call_gives_results_and_a_duration() {
     assert!(call.duration.as_nanos() > 0);
     let result = p.result();
     assert_eq!(result[1..17], (1..17).map(|i| (i % 16) as f32 * 2.0).collect::<Vec<_>>());
-    assert_eq!(result[0], 1.17549435e-38f32 * 0.5);
+    assert_eq!(result[0], f32::MIN_POSITIVE * 0.5);
 }
 
 #[test]
@@ -69,10 +69,7 @@ fn division_by_zero_and_illegal_instructions_are_caught() {
 #[test]
 fn writes_into_margins_are_found_after_the_call() {
     let mut p = Program::new(Placement::End);
-    assert_eq!(
-        p.fault(8, 3),
-        "launch 0 `odd` wrote 3 bytes past the end of `short` (1 byte differs after the call)"
-    );
+    assert_eq!(p.fault(8, 3), "launch 0 `odd` wrote 3 bytes past the end of `short` (1 byte differs after the call)");
     assert_eq!(
         p.fault(9, 8),
         "launch 0 `odd` wrote 8 bytes before the start of `short` (1 byte differs after the call)"

@@ -2,4 +2,10 @@
 
 mod buffers;
 mod calls;
+mod comparing;
+mod elements;
+mod loading;
+mod npy_files;
 mod program;
+mod seeded;
+mod signals;

@@ -11,7 +11,15 @@ pub const WEIGHTS: usize = 1;
 pub const SHORT: usize = 2;
 pub const RESULT: usize = 3;
 
-fn arg(index: usize, name: &str, element: Element, count: u64, role: Role, readers: &[usize], writers: &[usize]) -> ManifestArg {
+fn arg(
+    index: usize,
+    name: &str,
+    element: Element,
+    count: u64,
+    role: Role,
+    readers: &[usize],
+    writers: &[usize],
+) -> ManifestArg {
     ManifestArg {
         index,
         name: name.into(),
