@@ -11,12 +11,18 @@
 //!
 //! The code reads two bf16 as one 32-bit word in places: it is for little-endian machines.
 
+mod attention;
+mod blocks;
 mod elementwise;
 mod fill;
 mod gemv;
+mod int4;
 mod math;
 mod numbers;
+mod rope;
 mod text;
+
+pub use math::math_function;
 
 use airlink_kernel::{KernelType, MemRefType};
 
@@ -41,7 +47,43 @@ pub struct Reference {
 /// One of the kernels of [`variants`].
 pub type Variant = &'static Reference;
 
-static ALL: [Variant; 3] = [&gemv::GEMV64, &fill::ZERO_FILL, &elementwise::SILU_AND_MUL];
+static ALL: &[Variant] = &[
+    &gemv::GEMV64,
+    &gemv::GEMV64_ACCUMULATE,
+    &gemv::GEMV_WORD_TRANSPOSED,
+    &int4::INT4_GEMV,
+    &int4::INT4_GEMV_STORE,
+    &int4::INT4_GEMV_OFFSET,
+    &rope::ROPE_HALFSPLIT,
+    &rope::ROPE_INTERLEAVED,
+    &rope::ROPE_PARTIAL,
+    &rope::ROPE_IN_PLACE,
+    &elementwise::SILU_AND_MUL,
+    &elementwise::ADD_SLICE,
+    &elementwise::ADD_INTO,
+    &elementwise::ADD_3,
+    &elementwise::SCALE_ADD,
+    &elementwise::GREATER_INTO,
+    &elementwise::COPY,
+    &elementwise::COPY_TO_OFFSET,
+    &elementwise::ROUND_TO_BF16,
+    &fill::ZERO_FILL,
+    &fill::ZERO_FILL_F32,
+    &fill::LOWEST_FILL,
+    &attention::ATTN_SCORES,
+    &attention::ATTN_VALUES,
+    &attention::ROPE_ANGLES,
+    &attention::SIN,
+    &attention::COS,
+    &blocks::MATMUL_BLOCKS,
+    &blocks::MATMUL_BLOCKS_T,
+    &blocks::SCALE_ROWS,
+    &blocks::DIVIDE_ROWS,
+    &blocks::SOFTMAX_D64,
+    &blocks::SOFTMAX_D128,
+    &blocks::RESCALE_D64,
+    &blocks::RESCALE_D128,
+];
 
 /// The kernels that an extern may mean: those that know the symbol, the one of the kernel's source, and fit its types.
 pub fn candidates(symbol: &str, inputs: &[KernelType]) -> Vec<Variant> {
@@ -55,7 +97,7 @@ pub fn find(name: &str) -> Option<Variant> {
 
 /// All kernels, in the order in which they are documented.
 pub fn variants() -> &'static [Variant] {
-    &ALL
+    ALL
 }
 
 /// The module that defines `symbol` (the name after any renaming) for operands of these types. `None` if the kernel

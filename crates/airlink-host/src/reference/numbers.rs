@@ -53,8 +53,31 @@ pub(super) fn store_bf16(b: &mut Body, floats: Value, base: Value, index: Value)
     b.store(halves, base, index);
 }
 
+/// The even and the odd elements of bf16 pairs in 32-bit words: no element moves to another lane.
+pub(super) fn words_to_floats(b: &mut Body, words: Value) -> (Value, Value) {
+    let (sixteen, upper) = (b.int(words.ty, 16), b.int(words.ty, -0x1_0000));
+    let even = b.op("arith.shli", &[words, sixteen]);
+    let odd = b.op("arith.andi", &[words, upper]);
+    (b.cast("arith.bitcast", even, Elem::F32), b.cast("arith.bitcast", odd, Elem::F32))
+}
+
+/// The words of bf16 pairs, each lane rounded to nearest even.
+pub(super) fn floats_to_words(b: &mut Body, even: Value, odd: Value) -> Value {
+    let (even, odd) = (rounded_bits(b, even), rounded_bits(b, odd));
+    let (sixteen, upper) = (b.int(even.ty, 16), b.int(even.ty, -0x1_0000));
+    let even = b.op("arith.shrui", &[even, sixteen]);
+    let odd = b.op("arith.andi", &[odd, upper]);
+    b.op("arith.ori", &[even, odd])
+}
+
+/// The greater of two lanes; the second one if they are equal or either is NaN.
+pub(super) fn greater(b: &mut Body, x: Value, y: Value) -> Value {
+    let above = b.compare("arith.cmpf", "ogt", x, y);
+    b.select(above, x, y)
+}
+
 /// The lower and the upper half of a vector's lanes.
-pub(super) fn halves(b: &mut Body, vector: Value) -> (Value, Value) {
+fn halves(b: &mut Body, vector: Value) -> (Value, Value) {
     let half = vector.ty.lanes / 2;
     let low: Vec<u32> = (0..half).collect();
     let high: Vec<u32> = (half..2 * half).collect();
@@ -64,14 +87,23 @@ pub(super) fn halves(b: &mut Body, vector: Value) -> (Value, Value) {
 /// The sum of all lanes by halves: lane j takes lane j + n/2, then j + n/4, until one is left. The count is a power of
 /// two.
 pub(super) fn tree_sum(b: &mut Body, vector: Value) -> Value {
+    tree(b, vector, |b, x, y| b.op("arith.addf", &[x, y]))
+}
+
+/// The greatest of all lanes, by the same tree.
+pub(super) fn tree_greatest(b: &mut Body, vector: Value) -> Value {
+    tree(b, vector, greater)
+}
+
+fn tree(b: &mut Body, vector: Value, join: impl Fn(&mut Body, Value, Value) -> Value) -> Value {
     let mut vector = vector;
     while vector.ty.lanes > 2 {
         let (low, high) = halves(b, vector);
-        vector = b.op("arith.addf", &[low, high]);
+        vector = join(b, low, high);
     }
     if vector.ty.lanes == 1 {
         return vector;
     }
     let (low, high) = (b.extract(vector, 0), b.extract(vector, 1));
-    b.op("arith.addf", &[low, high])
+    join(b, low, high)
 }

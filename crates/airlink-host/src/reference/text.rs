@@ -53,6 +53,15 @@ pub(super) fn module(symbol: &str, args: &[Ty], build: impl FnOnce(&mut Body, &[
     )
 }
 
+/// The text of a private function from `ty` to `ty`, to stand in any module.
+pub(super) fn private_function(symbol: &str, ty: Ty, build: impl FnOnce(&mut Body, Value) -> Value) -> String {
+    let mut body = Body { text: String::new(), next_id: 0, depth: 2 };
+    let x = body.fresh(ty);
+    let result = build(&mut body, x);
+    let text = body.text;
+    format!("  func.func private @{}({x}: {ty}) -> {ty} {{\n{text}    return {result} : {ty}\n  }}\n", quoted(symbol))
+}
+
 impl Ty {
     pub const fn scalar(elem: Elem) -> Ty {
         Ty { elem, lanes: 1 }
@@ -106,6 +115,23 @@ impl Body {
         let ty = operands[0].ty;
         let list = join(operands);
         self.define(ty, format_args!("{name} {list} : {ty}"))
+    }
+
+    /// The sum of two integers.
+    pub fn add(&mut self, a: Value, b: Value) -> Value {
+        self.op("arith.addi", &[a, b])
+    }
+
+    /// `a + number` for an i64.
+    pub fn plus(&mut self, a: Value, number: i64) -> Value {
+        let number = self.int(I64, number);
+        self.add(a, number)
+    }
+
+    /// `a * number` for an i64.
+    pub fn times(&mut self, a: Value, number: i64) -> Value {
+        let number = self.int(I64, number);
+        self.op("arith.muli", &[a, number])
     }
 
     /// A cast, lane by lane: `arith.extui`, `arith.bitcast`.
@@ -169,11 +195,23 @@ impl Body {
         self.load_at(address, ty, ty.elem.size_bytes())
     }
 
+    /// Stores to an address that is aligned to `align_bytes`.
+    pub fn store_at(&mut self, value: Value, address: Value, align_bytes: u32) {
+        let ty = value.ty;
+        self.line(format_args!("llvm.store {value}, {address} {{alignment = {align_bytes} : i64}} : {ty}, !llvm.ptr"));
+    }
+
     /// Stores to element `index` of an array of the value's element type.
     pub fn store(&mut self, value: Value, base: Value, index: Value) {
         let address = self.address(base, value.ty.elem, index);
-        let (ty, align) = (value.ty, value.ty.elem.size_bytes());
-        self.line(format_args!("llvm.store {value}, {address} {{alignment = {align} : i64}} : {ty}, !llvm.ptr"));
+        self.store_at(value, address, value.ty.elem.size_bytes());
+    }
+
+    /// Asks for the cache line at an address that will be read soon; any address is allowed.
+    pub fn prefetch(&mut self, address: Value) {
+        self.line(format_args!(
+            "\"llvm.intr.prefetch\"({address}) <{{cache = 1 : i32, hint = 3 : i32, rw = 0 : i32}}> : (!llvm.ptr) -> ()"
+        ));
     }
 
     /// A stack array. To be called outside loops.
@@ -213,6 +251,12 @@ impl Body {
         self.depth -= 1;
         self.line("}");
         results
+    }
+
+    /// A loop from 0 to a constant that carries nothing.
+    pub fn count(&mut self, high: i64, step: i64, each: impl FnOnce(&mut Body, Value)) {
+        let high = self.int(I64, high);
+        self.repeat(high, step, each);
     }
 
     /// A loop from 0 that carries nothing.
