@@ -103,26 +103,33 @@ impl LaunchGraph {
     }
 }
 
+/// Bytes that a step reads or writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Touch {
+    range: ByteRange,
+    step_index: usize,
+}
+
 fn buffer_edges(buffer: BufferIdx, effects: &[Effect], edges: &mut IndexSet<(usize, usize, DataflowEdge)>) {
-    let (mut writers, mut readers): (Vec<(ByteRange, usize)>, Vec<(ByteRange, usize)>) = (Vec::new(), Vec::new());
+    let (mut writers, mut readers): (Vec<Touch>, Vec<Touch>) = (Vec::new(), Vec::new());
     for effect in effects {
-        let here = effect.step_index;
-        let mut link = |earlier: &[(ByteRange, usize)], kind| {
-            for (_, from) in earlier.iter().filter(|(r, from)| *from != here && r.overlaps(effect.range)) {
-                edges.insert((*from, here, DataflowEdge { buffer, kind }));
+        let here = Touch { range: effect.range, step_index: effect.step_index };
+        let mut link = |earlier: &[Touch], kind| {
+            for from in earlier.iter().filter(|t| t.step_index != here.step_index && t.range.overlaps(here.range)) {
+                edges.insert((from.step_index, here.step_index, DataflowEdge { buffer, kind }));
             }
         };
         if effect.is_write {
             link(&readers, Dependence::WriteAfterRead);
             link(&writers, Dependence::WriteAfterWrite);
             for list in [&mut readers, &mut writers] {
-                *list = list.iter().flat_map(|(r, step)| subtract(*r, effect.range).map(|r| (r, *step))).collect();
+                *list = list.iter().flat_map(|t| subtract(t.range, here.range).map(|range| Touch { range, ..*t })).collect();
             }
-            writers.push((effect.range, here));
+            writers.push(here);
         } else {
             link(&writers, Dependence::ReadAfterWrite);
-            if readers.last() != Some(&(effect.range, here)) {
-                readers.push((effect.range, here));
+            if readers.last() != Some(&here) {
+                readers.push(here);
             }
         }
     }

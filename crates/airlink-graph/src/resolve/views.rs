@@ -46,7 +46,7 @@ pub fn place(
             range,
         }),
         Err(finding) => {
-            findings.push(finding.maybe_also(buffer.ty_span, format!("the type of `{}`", buffer.name)));
+            findings.push((*finding).maybe_also(buffer.ty_span, format!("the type of `{}`", buffer.name)));
             None
         }
     }
@@ -57,7 +57,7 @@ fn strides(entry: &ViewEntry) -> Vec<u64> {
 }
 
 /// Offset in elements and bytes covered.
-fn fit(entry: &ViewEntry, ty: &KernelType, buffer: &Buffer) -> Result<(u64, ByteRange), Finding> {
+fn fit(entry: &ViewEntry, ty: &KernelType, buffer: &Buffer) -> Result<(u64, ByteRange), Box<Finding>> {
     let base = buffer.ty.as_ref().and_then(KernelType::as_memref);
     let extents = base.filter(|m| m.layout.is_none()).and_then(|m| m.shape.iter().copied().collect::<Option<Vec<u64>>>());
     let (Some(base), Some(extents)) = (base, extents) else {
@@ -65,13 +65,15 @@ fn fit(entry: &ViewEntry, ty: &KernelType, buffer: &Buffer) -> Result<(u64, Byte
         return Err(disagrees(entry, format!("view `{}` is of `{}`, which is no plain memref", entry.name.value, buffer.name))
             .found(is)
             .allowed("a memref with static extents and no layout")
-            .remedy("pass the whole buffer, or give the buffer a plain type"));
+            .remedy("pass the whole buffer, or give the buffer a plain type")
+            .into());
     };
     check_ranks(entry, extents.len())?;
     check_inside(entry, &extents, &buffer.name)?;
     // Inside the buffer, so no product below exceeds its element count, but that may overflow by itself.
     let Some(base_strides) = row_major(&extents) else {
-        return Err(disagrees(entry, format!("`{}` is too large for a view", buffer.name)).remedy("lower its extents"));
+        return Err(disagrees(entry, format!("`{}` is too large for a view", buffer.name)).remedy("lower its extents")
+            .into());
     };
     check_contiguous(entry, &base_strides)?;
     let offset: u64 = entry.offsets.value.iter().zip(&base_strides).map(|(o, s)| o * s).sum();
@@ -85,7 +87,7 @@ fn fit(entry: &ViewEntry, ty: &KernelType, buffer: &Buffer) -> Result<(u64, Byte
     Ok((offset, ByteRange { start, end }))
 }
 
-fn check_ranks(entry: &ViewEntry, rank: usize) -> Result<(), Finding> {
+fn check_ranks(entry: &ViewEntry, rank: usize) -> Result<(), Box<Finding>> {
     let lists = [("offsets", Some(&entry.offsets)), ("sizes", Some(&entry.sizes)), ("strides", entry.strides.as_ref())];
     for (key, list) in lists {
         let Some(list) = list.filter(|l| l.value.len() != rank) else { continue };
@@ -95,12 +97,13 @@ fn check_ranks(entry: &ViewEntry, rank: usize) -> Result<(), Finding> {
             .at(list.span, "one number per dimension of the buffer")
             .found(list.value.len().to_string())
             .allowed(rank.to_string())
-            .remedy(format!("write {rank} numbers")));
+            .remedy(format!("write {rank} numbers"))
+            .into());
     }
     Ok(())
 }
 
-fn check_inside(entry: &ViewEntry, extents: &[u64], buffer: &str) -> Result<(), Finding> {
+fn check_inside(entry: &ViewEntry, extents: &[u64], buffer: &str) -> Result<(), Box<Finding>> {
     let strides = strides(entry);
     for (d, extent) in extents.iter().enumerate() {
         let (offset, size, stride) = (entry.offsets.value[d], entry.sizes.value[d], strides[d]);
@@ -113,7 +116,8 @@ fn check_inside(entry: &ViewEntry, extents: &[u64], buffer: &str) -> Result<(), 
             .at(span, format!("dimension {d} runs from {offset} to {last}"))
             .found(format!("index {last} in dimension {d}"))
             .allowed(format!("0 to {}", u128::from(*extent).saturating_sub(1)))
-            .remedy("lower the offset, the size or the stride, or enlarge the buffer"));
+            .remedy("lower the offset, the size or the stride, or enlarge the buffer")
+            .into());
     }
     Ok(())
 }
@@ -129,7 +133,7 @@ fn row_major(extents: &[u64]) -> Option<Vec<u64>> {
     Some(strides)
 }
 
-fn check_contiguous(entry: &ViewEntry, base_strides: &[u64]) -> Result<(), Finding> {
+fn check_contiguous(entry: &ViewEntry, base_strides: &[u64]) -> Result<(), Box<Finding>> {
     let mut expected = 1u64;
     for (d, stride) in strides(entry).into_iter().enumerate().rev() {
         let size = entry.sizes.value[d];
@@ -143,26 +147,29 @@ fn check_contiguous(entry: &ViewEntry, base_strides: &[u64]) -> Result<(), Findi
                 .at(entry.strides.as_ref().map_or(entry.sizes.span, |s| s.span), format!("dimension {d} steps over elements"))
                 .found(format!("{step} elements from one index of dimension {d} to the next"))
                 .allowed(format!("{expected} elements"))
-                .remedy("take whole rows: only the first dimension with a size above 1 may be smaller than the buffer's"));
+                .remedy("take whole rows: only the first dimension with a size above 1 may be smaller than the buffer's")
+            .into());
         }
         expected *= size;
     }
     Ok(())
 }
 
-fn check_type(entry: &ViewEntry, ty: &KernelType, base: &MemRefType, offset: u64) -> Result<(), Finding> {
+fn check_type(entry: &ViewEntry, ty: &KernelType, base: &MemRefType, offset: u64) -> Result<(), Box<Finding>> {
     let view = &entry.name.value;
     let Some(m) = ty.as_memref() else {
         return Err(disagrees(entry, format!("view `{view}` has no memref type"))
             .found(ty.to_string())
             .allowed("a memref")
-            .remedy("write the type that the launches take"));
+            .remedy("write the type that the launches take")
+            .into());
     };
     if m.element != base.element || m.space != base.space {
         return Err(disagrees(entry, format!("view `{view}` and buffer `{}` hold different elements", entry.of.value))
             .found(ty.to_string())
             .allowed(format!("elements as in `{base}`"))
-            .remedy(format!("write the element type `{}` and the same memory space", base.element)));
+            .remedy(format!("write the element type `{}` and the same memory space", base.element))
+            .into());
     }
     let sizes = &entry.sizes.value;
     let shape: Option<Vec<u64>> = m.shape.iter().copied().collect();
@@ -171,14 +178,16 @@ fn check_type(entry: &ViewEntry, ty: &KernelType, base: &MemRefType, offset: u64
         return Err(disagrees(entry, format!("the sizes of view `{view}` don't give its type"))
             .found(format!("sizes {}, type `{ty}`", sizes.join("x")))
             .allowed("the sizes, where dimensions of size 1 may be left out")
-            .remedy("change `sizes` or `type` so that they agree; a view does not reshape"));
+            .remedy("change `sizes` or `type` so that they agree; a view does not reshape")
+            .into());
     };
     let strides = row_major(&shape).unwrap_or_default();
     if m.layout.as_deref().is_some_and(|l| !layout_fits(l, &strides, offset)) {
         return Err(disagrees(entry, format!("the layout in the type of view `{view}` does not fit its place"))
             .found(ty.to_string())
             .allowed(format!("no layout, or `strided<{strides:?}, offset: {offset}>`"))
-            .remedy("leave the layout out"));
+            .remedy("leave the layout out")
+            .into());
     }
     Ok(())
 }

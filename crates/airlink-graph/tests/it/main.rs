@@ -1,6 +1,7 @@
 //! Tests of the launch graph without MLIR: kernels are summaries made by hand.
 
 mod corpus;
+mod fixtures;
 mod hazards;
 mod read;
 mod read_any;
