@@ -94,7 +94,11 @@ impl<'k> Merging<'k> {
 }
 
 /// Attributes of all declarations together: what one leaves out, another may say.
-fn add_attributes(plan: &mut ExternPlan, declaration: &ExternSummary, first: &ExternSummary) -> Result<(), Box<Finding>> {
+fn add_attributes(
+    plan: &mut ExternPlan,
+    declaration: &ExternSummary,
+    first: &ExternSummary,
+) -> Result<(), Box<Finding>> {
     for (name, value) in &declaration.attributes {
         match plan.attributes.get(name) {
             None => {
@@ -168,9 +172,9 @@ impl ElfExterns {
     /// What the externs of the `at`th launch of the ELF become.
     pub fn uses_of(&self, at: usize) -> IndexMap<String, ExternUse> {
         let plans = self.of_launches[at].iter().map(|p| &self.plans[*p]);
-        plans
-            .map(|p| (p.original.clone(), ExternUse { symbol: p.symbol.clone(), link_with: p.link_with.clone() }))
-            .collect()
+        let one =
+            |p: &ExternPlan| ExternUse { symbol: p.symbol.clone(), link_with: p.link_with.clone(), object: p.object };
+        plans.map(|p| (p.original.clone(), one(p))).collect()
     }
 
     /// The externs of the `at`th launch whose name or file is new.

@@ -7,16 +7,22 @@ mod allocator;
 mod args;
 mod cuts;
 mod externs;
+mod json;
 mod kernel_use;
 mod locals;
 mod make;
+mod map;
 mod plan;
+mod render;
 mod variants;
 
 pub use allocator::NameAllocator;
+pub use json::{ArgJson, ElfJson, PlanJson, plan_json};
 pub use make::plan;
+pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_map};
 pub use plan::{
     ArgPlan, CutReason, ElfPlan, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan, LocalRename,
     ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, OperandPlan, Plan, PlanOptions, Rename, RenameKind, Signature,
     SplitPlan,
 };
+pub use render::render;

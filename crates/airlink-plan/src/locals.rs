@@ -77,7 +77,9 @@ pub(crate) fn note_wrapped(graph: &LaunchGraph, uses: &KernelUses<'_>, findings:
                 Finding::note(codes::AL0214, headline)
                     .at(first.span, "stands in no `air.launch`")
                     .also(launch.kernel.span, format!("used by {who}"))
-                    .remedy("nothing to do; to choose the names yourself, write the launch and the segment in the kernel"),
+                    .remedy(
+                        "nothing to do; to choose the names yourself, write the launch and the segment in the kernel",
+                    ),
             );
         }
     }

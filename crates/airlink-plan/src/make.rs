@@ -11,8 +11,7 @@ use crate::kernel_use::KernelUses;
 use crate::locals::{LocalNames, note_wrapped};
 use crate::variants::{Variants, variants};
 use crate::{
-    ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind,
-    args,
+    ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind, args,
 };
 
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by

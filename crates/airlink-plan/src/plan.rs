@@ -5,9 +5,10 @@ mod names;
 
 pub use input::{FoundObjects, ObjectInfo, PlanOptions};
 pub use names::{
-    ExternPlan, ExternUse, FoundObject, LocalRename, ObjectIdx, ObjectPlan, ObjectSymbol, Rename,
-    RenameKind, Signature,
+    ExternPlan, ExternUse, FoundObject, LocalRename, ObjectIdx, ObjectPlan, ObjectSymbol, Rename, RenameKind, Signature,
 };
+
+use std::fmt;
 
 use airlink_graph::{BufferIdx, IndexLists, LaunchIdx, Role, ViewIdx};
 use airlink_kernel::{EntryKind, KernelType};
@@ -65,6 +66,17 @@ pub enum CutReason {
     FuseNever(String),
     /// Nothing follows.
     EndOfProgram,
+}
+
+impl fmt::Display for CutReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CutReason::Given => f.write_str("given by [[elf]]"),
+            CutReason::HostStep(name) => write!(f, "host step `{name}` follows"),
+            CutReason::FuseNever(name) => write!(f, "launch `{name}` must not be fused"),
+            CutReason::EndOfProgram => f.write_str("end of the program"),
+        }
+    }
 }
 
 /// One launch of the graph in its ELF.
@@ -129,6 +141,13 @@ pub struct ArgPlan {
     pub readers: Vec<LaunchIdx>,
     /// Launches of this ELF that write it, in program order.
     pub writers: Vec<LaunchIdx>,
+}
+
+impl ArgPlan {
+    /// What the dataflow says, where that differs from the role.
+    pub fn dataflow_if_other(&self) -> Option<&'static str> {
+        (self.dataflow != self.role).then(|| self.dataflow.as_str())
+    }
 }
 
 /// A transfer that is split to fit the device.

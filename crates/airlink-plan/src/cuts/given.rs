@@ -93,11 +93,14 @@ impl<'g> Judge<'g, '_> {
         let known = self.graph.launches.iter().map(|l| l.name.value.as_str());
         let near = airlink_graph::suggest(&name.value, known);
         let is_host = self.graph.hosts.iter().find(|h| h.name.value == name.value);
-        let mut finding =
-            Finding::error(codes::AL0218, format!("ELF `{}` names an unknown launch `{}`", entry.name.value, name.value))
-                .at(name.span, "no `[[launch]]` has this name");
+        let mut finding = Finding::error(
+            codes::AL0218,
+            format!("ELF `{}` names an unknown launch `{}`", entry.name.value, name.value),
+        )
+        .at(name.span, "no `[[launch]]` has this name");
         if let Some(host) = is_host {
-            finding = finding.also(host.name.span, "a host step, which no ELF can hold").remedy("remove it from the list");
+            finding =
+                finding.also(host.name.span, "a host step, which no ELF can hold").remedy("remove it from the list");
         } else if let Some(near) = near {
             finding = finding.remedy(format!("write `{near}`"));
         } else {
@@ -115,13 +118,10 @@ impl<'g> Judge<'g, '_> {
             if b.0 == a.0 + 1 {
                 let Some(host) = self.hosts_after[a.0].map(|h| &graph.host(h).name) else { continue };
                 self.fail(
-                    Finding::error(
-                        codes::AL0215,
-                        format!("host step `{}` stands inside ELF `{elf}`", host.value),
-                    )
-                    .at(self.place(b), format!("runs after `{}`", host.value))
-                    .also(host.span, "runs on the host, between the launches")
-                    .remedy(format!("end the ELF at `{}` and start another at `{}`", name(a).value, name(b).value)),
+                    Finding::error(codes::AL0215, format!("host step `{}` stands inside ELF `{elf}`", host.value))
+                        .at(self.place(b), format!("runs after `{}`", host.value))
+                        .also(host.span, "runs on the host, between the launches")
+                        .remedy(format!("end the ELF at `{}` and start another at `{}`", name(a).value, name(b).value)),
                 );
             } else if b < a {
                 let headline = format!("launches of ELF `{elf}` contradict the program order");

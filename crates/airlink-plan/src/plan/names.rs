@@ -33,6 +33,8 @@ pub struct ExternUse {
     pub symbol: String,
     /// As [`ExternPlan::link_with`].
     pub link_with: Option<String>,
+    /// The object variant that defines it.
+    pub object: ObjectIdx,
 }
 
 /// Position in [`crate::Plan::objects`].

@@ -72,8 +72,8 @@ impl<'k> Suffixes<'k> {
         // An object that defines what another one is called for would be linked instead of it, called or not. What two
         // objects define and nobody calls, such as inline functions, is their own affair.
         let clashes: Vec<&str> = defined().filter(|s| self.declared.contains(s)).collect();
-        let is_for_symbols =
-            !clashes.is_empty() || variant.symbols.keys().any(|s| self.declared.contains(s) || self.defined.contains(s));
+        let is_for_symbols = !clashes.is_empty()
+            || variant.symbols.keys().any(|s| self.declared.contains(s) || self.defined.contains(s));
         let mut keys: Vec<Key<'k>> = variant.link_with.map(Key::File).into_iter().collect();
         keys.extend(variant.symbols.keys().copied().chain(clashes).map(Key::Symbol));
         let (k, m) = dimensions(variant);
@@ -200,7 +200,8 @@ fn warn_of_equal_content(
         let (file, link_with) = (&found.path, variant.link_with.unwrap_or_default());
         let name = |d: Declared<'_>| &graph.launch(d.launch).name;
         let (one_type, other_type) = (one.declaration.type_text(), other.declaration.type_text());
-        let place = |d, i: usize| format!("launch `{}`: `{}`", name(d).value, objects[i].file.as_deref().unwrap_or(file));
+        let place =
+            |d, i: usize| format!("launch `{}`: `{}`", name(d).value, objects[i].file.as_deref().unwrap_or(file));
         findings.push(
             Finding::warning(
                 codes::AL0405,

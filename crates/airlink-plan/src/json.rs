@@ -1,0 +1,73 @@
+//! The plan as JSON.
+
+use airlink_diag::Findings;
+use airlink_diag::render::{JsonFinding, to_json};
+use serde::Serialize;
+
+use crate::{ArgPlan, Plan, Rename, SplitPlan};
+
+/// What `airlink plan --format json` prints.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanJson<'p> {
+    pub schema: u32,
+    pub graph: &'p str,
+    pub device: Option<&'p str>,
+    pub elfs: Vec<ElfJson<'p>>,
+    pub renames: Vec<&'p Rename>,
+    pub splits: Vec<&'p SplitPlan>,
+    pub findings: Vec<JsonFinding>,
+}
+
+/// One ELF of a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct ElfJson<'p> {
+    pub name: &'p str,
+    /// Names, in program order.
+    pub launches: Vec<&'p str>,
+    pub args: Vec<ArgJson<'p>>,
+    pub cut_reason: String,
+}
+
+/// One argument of a fused function.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArgJson<'p> {
+    pub index: usize,
+    pub name: &'p str,
+    #[serde(rename = "type")]
+    pub ty: String,
+    pub role: &'static str,
+    /// Where it differs from the role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataflow: Option<&'static str>,
+}
+
+/// The plan and the findings, which come in file order.
+pub fn plan_json<'p>(plan: &'p Plan, findings: &Findings) -> PlanJson<'p> {
+    let elf = |e: &'p crate::ElfPlan| ElfJson {
+        name: &e.name,
+        launches: e.launches.iter().map(|l| l.name.as_str()).collect(),
+        args: e.args.iter().map(ArgJson::new).collect(),
+        cut_reason: e.cut.to_string(),
+    };
+    PlanJson {
+        schema: plan.schema,
+        graph: &plan.graph,
+        device: plan.device.as_deref(),
+        elfs: plan.elfs.iter().map(elf).collect(),
+        renames: plan.elfs.iter().flat_map(|e| &e.renames).collect(),
+        splits: plan.elfs.iter().flat_map(|e| &e.splits).collect(),
+        findings: findings.in_file_order().into_iter().map(|f| to_json(f, &findings.sources)).collect(),
+    }
+}
+
+impl<'p> ArgJson<'p> {
+    fn new(arg: &'p ArgPlan) -> ArgJson<'p> {
+        ArgJson {
+            index: arg.index,
+            name: &arg.name,
+            ty: arg.ty.to_string(),
+            role: arg.role.as_str(),
+            dataflow: arg.dataflow_if_other(),
+        }
+    }
+}

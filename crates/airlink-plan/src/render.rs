@@ -1,0 +1,180 @@
+//! The plan as people read it: a decode layer fits one screen.
+
+use std::fmt::Write;
+
+use airlink_graph::{LaunchGraph, Operand, Role};
+use airlink_kernel::EntryKind;
+use indexmap::IndexMap;
+
+use crate::{ArgPlan, ElfPlan, LaunchPlan, ObjectPlan, Plan, RenameKind};
+
+/// Where lists break, in characters.
+const WIDTH: usize = 100;
+/// Kernel names are cut to this, in characters.
+const KERNEL_WIDTH_MAX: usize = 36;
+
+/// The plan as text: per ELF its launches, arguments by role, objects, renamed externs, and why it ends. Local names
+/// are counted, not listed: the link map has them all.
+pub fn render(plan: &Plan, graph: &LaunchGraph) -> String {
+    let mut out = String::new();
+    let launch_count = plan.elfs.iter().map(|e| e.launches.len()).sum();
+    let device = plan.device.as_deref().map_or(String::new(), |d| format!(" for {d}"));
+    let counts = [count(launch_count, "launch", "es"), count(plan.elfs.len(), "ELF", "s")];
+    line(&mut out, format_args!("graph {}{device}: {} in {}", plan.graph, counts[0], counts[1]));
+    for elf in &plan.elfs {
+        out.push('\n');
+        render_elf(&mut out, plan, elf, graph);
+    }
+    out
+}
+
+fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph) {
+    let counts = [count(elf.launches.len(), "launch", "es"), count(elf.args.len(), "argument", "s")];
+    line(out, format_args!("ELF {}: {}, {}; ends here: {}", elf.name, counts[0], counts[1], elf.cut));
+    let rows: Vec<[String; 3]> = elf.launches.iter().map(|l| launch_row(l, graph)).collect();
+    let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
+    let (name_width, kernel_width) = (width(0), width(1));
+    for [name, kernel, operands] in &rows {
+        line(out, format_args!("  {name:name_width$}  {kernel:kernel_width$}  {operands}"));
+    }
+    for (_, role) in Role::ALL {
+        render_args(out, role, elf);
+    }
+    for object in elf.objects.iter().map(|o| &plan.objects[o.0]) {
+        render_object(out, elf, object, graph);
+    }
+    render_renames(out, elf);
+    for split in &elf.splits {
+        let text = format!("{}: {} into {} parts: {}", split.launch, split.extent, split.parts, split.reason);
+        list(out, "split", &[text]);
+    }
+}
+
+/// Name, kernel, operands of a launch.
+fn launch_row(launch: &LaunchPlan, graph: &LaunchGraph) -> [String; 3] {
+    let file = launch.kernel.rsplit('/').next().unwrap_or(&launch.kernel);
+    let mut kernel: String = file.strip_suffix(".mlir").unwrap_or(file).to_string();
+    if kernel.chars().count() > KERNEL_WIDTH_MAX {
+        kernel = kernel.chars().take(KERNEL_WIDTH_MAX - 2).chain("..".chars()).collect();
+    }
+    let operands = &graph.launch(launch.launch).operands;
+    let name = |o: &Operand| match o.view {
+        Some(view) => graph.view(view).name.clone(),
+        None => graph.buffer(o.buffer).name.clone(),
+    };
+    let names = |select: &dyn Fn(&Operand) -> bool| {
+        operands.iter().filter(|o| select(o)).map(name).collect::<Vec<_>>().join(" ")
+    };
+    // An operand that nothing touches is shown where it is passed: on the left.
+    let mut text = format!("{} -> {}", names(&|o| o.is_read() || !o.is_written()), names(&Operand::is_written));
+    if launch.entries.iter().any(|e| e.kind != EntryKind::Launch) {
+        text.push_str("  (wrapped)");
+    }
+    if launch.entries.len() > 1 {
+        let _ = write!(text, "  ({} launches)", launch.entries.len());
+    }
+    [launch.name.clone(), kernel, text]
+}
+
+fn render_args(out: &mut String, role: Role, elf: &ElfPlan) {
+    let args: Vec<&ArgPlan> = elf.args.iter().filter(|a| a.role == role).collect();
+    let name = |a: &&ArgPlan| match a.dataflow == a.role {
+        true => format!("{} {}", a.index, a.name),
+        false => format!("{} {} (used as {})", a.index, a.name, a.dataflow.as_str()),
+    };
+    let mut items: Vec<String> = args.iter().map(name).collect();
+    let size_bytes = args.iter().map(|a| a.size_bytes).try_fold(0u64, |sum, b| sum.checked_add(b?));
+    if let (Some(last), Some(size_bytes)) = (items.last_mut(), size_bytes) {
+        let _ = write!(last, " ({})", bytes(size_bytes));
+    }
+    list(out, role.as_str(), &items);
+}
+
+fn render_object(out: &mut String, elf: &ElfPlan, object: &ObjectPlan, graph: &LaunchGraph) {
+    let (Some(first), Some(last)) = (elf.launches.first(), elf.launches.last()) else { return };
+    let here = object.launches.iter().filter(|l| (first.launch..=last.launch).contains(*l));
+    let launches: Vec<&str> = here.map(|l| graph.launch(*l).name.value.as_str()).collect();
+    let Some(file) = &object.file else {
+        let symbols: Vec<_> = object.symbols.values().map(|s| format!("@{}", s.symbol)).collect();
+        return list(out, "no object", &[format!("{}: {}", symbols.join(" "), launches.join(" "))]);
+    };
+    let from = match (&object.link_with, &object.found) {
+        (_, Some(found)) => format!(" from {}", found.path),
+        (Some(link_with), None) if link_with != file => format!(", a variant of {link_with}"),
+        _ => String::new(),
+    };
+    list(out, "object", &[format!("{file}{from}: {}", launches.join(" "))]);
+}
+
+fn render_renames(out: &mut String, elf: &ElfPlan) {
+    let mut externs: IndexMap<(&str, &str), Vec<&str>> = IndexMap::new();
+    let mut local_count = 0;
+    let mut others = Vec::new();
+    for r in &elf.renames {
+        match r.kind {
+            RenameKind::Extern if r.from != r.to => externs.entry((&r.from, &r.to)).or_default().push(&r.launch),
+            RenameKind::Extern => {}
+            RenameKind::Local(_) => {
+                local_count += 1;
+                // The launch, `_`, the name: whatever else came out is worth a line.
+                let is_plain = r.to.strip_prefix(r.launch.as_str()).and_then(|t| t.strip_prefix('_')) == Some(&r.from);
+                if !is_plain {
+                    others.push(format!("{} {} -> {}", r.kind.as_str(), r.from, r.to));
+                }
+            }
+        }
+    }
+    for ((from, to), launches) in externs {
+        list(out, "rename", &[format!("@{from} -> @{to}: {}", launches.join(" "))]);
+    }
+    if local_count > 0 {
+        list(out, "local", &[format!("{} prefixed with the launch", count(local_count, "name", "s"))]);
+    }
+    list(out, "but", &others);
+}
+
+/// `  label  item, item`, broken where it gets too long; nothing for an empty list.
+fn list(out: &mut String, label: &str, items: &[String]) {
+    let indent = "  ".len() + 14;
+    let mut text = format!("  {label:12}  ");
+    for (i, item) in items.iter().enumerate() {
+        let separator = if i + 1 < items.len() { "," } else { "" };
+        let used = text.chars().count();
+        if used > indent && used + 1 + item.chars().count() > WIDTH {
+            line(out, format_args!("{text}"));
+            text = " ".repeat(indent);
+        }
+        if text.chars().count() > indent {
+            text.push(' ');
+        }
+        let _ = write!(text, "{item}{separator}");
+    }
+    if !items.is_empty() {
+        line(out, format_args!("{text}"));
+    }
+}
+
+/// A line without blanks at its end.
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.push_str(text.to_string().trim_end());
+    out.push('\n');
+}
+
+fn count(n: usize, one: &str, plural: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {one}{plural}") }
+}
+
+/// `4.0 KiB`.
+fn bytes(size_bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if size_bytes < 1024 {
+        return format!("{size_bytes} B");
+    }
+    let mut size = size_bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
