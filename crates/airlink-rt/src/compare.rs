@@ -59,18 +59,11 @@ impl Comparison {
 pub fn exact(element: Element, shape: &[u64], expected: &[u8], found: &[u8]) -> Result<Comparison, SizeError> {
     let element_count = check_sizes(element, shape, expected, found)?;
     let mut comparison = Comparison { element_count, differing_count: 0, first: None, max_ulp: None };
-    // Most buffers are equal, and this is as fast as memory.
-    if expected == found {
-        return Ok(comparison);
-    }
-    for (index, (a, b)) in pairs(element, expected, found).enumerate() {
-        if a == b || bits::both_nan(element, a, b) {
-            continue;
-        }
+    for (index, a, b) in differing(element, expected, found) {
         comparison.differing_count += 1;
         comparison.max_ulp = comparison.max_ulp.max(ulp_distance(element, a, b));
         if comparison.first.is_none() {
-            comparison.first = Some(difference(element, shape, index as u64, a, b));
+            comparison.first = Some(difference(element, shape, index, a, b));
         }
     }
     Ok(comparison)
@@ -100,7 +93,7 @@ impl BoundComparison {
     }
 }
 
-/// Compares each element with a bound of its own: |found - expected| <= bound. An element without a bound must be equal.
+/// Compares each element with a bound of its own: |found - expected| <= bound. One without a bound must be equal.
 pub fn within(
     element: Element,
     shape: &[u64],
@@ -111,11 +104,8 @@ pub fn within(
     let element_count = check_sizes(element, shape, expected, found)?;
     let mut result =
         BoundComparison { element_count, beyond_count: 0, first: None, worst_ratio: 0.0, differing_count: 0 };
-    for (index, (a, b)) in pairs(element, expected, found).enumerate() {
-        let bound = bounds.get(index).copied().unwrap_or(0.0);
-        if a == b || bits::both_nan(element, a, b) {
-            continue;
-        }
+    for (index, a, b) in differing(element, expected, found) {
+        let bound = bounds.get(index as usize).copied().unwrap_or(0.0);
         result.differing_count += 1;
         let distance = (element.value_of_bits(a) - element.value_of_bits(b)).abs();
         let ratio = match distance {
@@ -128,7 +118,7 @@ pub fn within(
         if distance > bound || distance.is_nan() || bound.is_nan() {
             result.beyond_count += 1;
             if result.first.is_none() {
-                result.first = Some(difference(element, shape, index as u64, a, b));
+                result.first = Some(difference(element, shape, index, a, b));
             }
         }
     }
@@ -212,9 +202,20 @@ fn unwritten(shape: &[u64], left: impl Iterator<Item = bool>) -> Unwritten {
     Unwritten { count, first: first.map(|i| (i, position(shape, i))) }
 }
 
-fn pairs<'a>(element: Element, a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = (u64, u64)> + 'a {
-    let bits = move |e: &[u8]| element.bits_of(e);
-    a.chunks_exact(element.size_bytes()).map(bits).zip(b.chunks_exact(element.size_bytes()).map(bits))
+/// The elements whose bits differ, with their indices. Equal blocks, which are most of them, cost a `memcmp`.
+fn differing<'a>(element: Element, a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = (u64, u64, u64)> + 'a {
+    const BLOCK_ELEMENTS: usize = 512;
+    let size = element.size_bytes();
+    let blocks = a.chunks(BLOCK_ELEMENTS * size).zip(b.chunks(BLOCK_ELEMENTS * size)).enumerate();
+    blocks.filter(|(_, (a, b))| a != b).flat_map(move |(block, (a, b))| {
+        let bits = move |e: &[u8]| element.bits_of(e);
+        let pairs = a.chunks_exact(size).map(bits).zip(b.chunks_exact(size).map(bits));
+        let indices = (block * BLOCK_ELEMENTS) as u64..;
+        indices
+            .zip(pairs)
+            .map(|(i, (a, b))| (i, a, b))
+            .filter(move |&(_, a, b)| a != b && !bits::both_nan(element, a, b))
+    })
 }
 
 fn difference(element: Element, shape: &[u64], index: u64, expected_bits: u64, found_bits: u64) -> Difference {

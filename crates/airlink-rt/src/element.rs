@@ -88,9 +88,13 @@ impl Element {
 
     /// The bits of one element as an integer. `bytes` holds exactly one element, little endian.
     pub(crate) fn bits_of(self, bytes: &[u8]) -> u64 {
-        let mut all = [0u8; 8];
-        all[..bytes.len()].copy_from_slice(bytes);
-        u64::from_le_bytes(all)
+        match *bytes {
+            [a] => u64::from(a),
+            [a, b] => u64::from(u16::from_le_bytes([a, b])),
+            [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+            [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+            _ => 0,
+        }
     }
 
     /// The value as `f64`: exact but for 64-bit integers beyond 2^53.

@@ -20,7 +20,7 @@ const STATIC_SIGMA: f64 = 0.02;
 /// |---|---|---|
 /// | float | normal, sigma 0.02 | normal, sigma 1 |
 /// | `i8`, `ui8` | uniform over all values (packed 4-bit weights) | the same |
-/// | wider integers | uniform over all values (packed weights) | -128 to 127, or 0 to 255: small, as counts and indices are |
+/// | wider integers | uniform over all values (packed weights) | -128 to 127, or 0 to 255, as counts are |
 /// | `i1` | 0 or 1 | the same |
 ///
 /// Bytes after the last whole element stay as they are.

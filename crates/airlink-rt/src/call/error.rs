@@ -142,9 +142,10 @@ fn write_place(f: &mut fmt::Formatter<'_>, place: &Place, address: u64) -> fmt::
         Place::Inside { buffer, protection: Protection::Closed, role, offset_bytes } => {
             write!(f, "at byte {offset_bytes} of `{buffer}`, whose role is {}", role.name())
         }
-        Place::Inside { buffer, offset_bytes, .. } => {
-            write!(f, "at byte {offset_bytes} of `{buffer}`, which is protected")
+        Place::Inside { buffer, protection: Protection::ReadOnly, offset_bytes, .. } => {
+            write!(f, "at byte {offset_bytes} of `{buffer}`, which is read-only here")
         }
+        Place::Inside { buffer, offset_bytes, .. } => write!(f, "at byte {offset_bytes} of `{buffer}`"),
         Place::Null => write!(f, "at address {address:#x}: a null pointer"),
         Place::Elsewhere => write!(f, "at address {address:#x}, outside every buffer"),
     }

@@ -58,6 +58,9 @@ impl Context {
         gregs[libc::REG_RBP as usize] = rbp as i64;
         gregs[libc::REG_RDI as usize] = rdi as i64;
         gregs[libc::REG_RSI as usize] = rsi as i64;
+        // Functions start with the direction flag clear; the interrupted code may have set it.
+        const DIRECTION: i64 = 0x400;
+        gregs[libc::REG_EFL as usize] &= !DIRECTION;
     }
 }
 

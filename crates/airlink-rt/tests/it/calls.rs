@@ -85,10 +85,13 @@ fn a_fault_of_the_whole_program_names_the_launch_where_the_instruction_tells() {
     match p.call(Entry::Program, 1, 0) {
         Err(CallError::Fault { launch, fault: Fault::Memory { access: Access::Write, place, .. } }) => {
             assert_eq!(place, Place::After { buffer: "result".into(), offset_bytes: 0 });
-            assert!(launch.is_none_or(|l| l.index == 0));
+            assert_eq!(launch, Some(LaunchName { index: 0, name: "odd".into() }));
         }
         other => panic!("{other:?}"),
     }
+    // In a function that is not exported, nobody knows.
+    let error = p.call(Entry::Program, 5, 0).unwrap_err();
+    assert_eq!(error.to_string(), "the program used more than its 1048576 bytes of stack");
 }
 
 #[test]

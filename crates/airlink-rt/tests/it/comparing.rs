@@ -26,6 +26,24 @@ fn the_first_difference_is_told_with_its_position() {
 }
 
 #[test]
+fn indices_hold_across_blocks_and_at_the_ragged_end() {
+    for element in [Element::I8, Element::Bf16, Element::F64] {
+        let size = element.size_bytes();
+        let expected = vec![0u8; 1537 * size];
+        for index in [0, 511, 512, 1300, 1535, 1536] {
+            let mut found = expected.clone();
+            found[index * size] = 1;
+            let result = exact(element, &[1537], &expected, &found).unwrap();
+            assert_eq!((result.differing_count, result.first.unwrap().index), (1, index as u64), "{element}");
+            let mut bounds = vec![0.0; 1537];
+            assert_eq!(within(element, &[1537], &expected, &found, &bounds).unwrap().beyond_count, 1);
+            bounds[index] = 1.0;
+            assert_eq!(within(element, &[1537], &expected, &found, &bounds).unwrap().beyond_count, 0);
+        }
+    }
+}
+
+#[test]
 fn every_nan_equals_every_nan_but_zeros_of_two_signs_differ() {
     let a = [0x7fc0_0000u32, 0xffc0_0001, 0x7f80_0000, 0].map(u32::to_le_bytes).concat();
     let b = [0xffc0_0000u32, 0x7fc0_1234, 0x7f80_0000, 0x8000_0000].map(u32::to_le_bytes).concat();

@@ -138,6 +138,21 @@ fn hostile_headers_end_in_errors() {
 }
 
 #[test]
+fn no_byte_of_a_header_can_do_harm() {
+    let whole = file(&header("<f4", "False", "(2, 2)"), &[0; 16]);
+    let mut accepted = 0;
+    for at in 0..whole.len() - 16 {
+        for value in 0..=255 {
+            let mut bytes = whole.clone();
+            bytes[at] = value;
+            accepted += usize::from(read_all(&bytes, Element::F32, &[2, 2]).is_ok());
+        }
+    }
+    // Other blanks, quotes and the like: few.
+    assert!(accepted < whole.len() * 8, "{accepted} of {}", whole.len() * 256);
+}
+
+#[test]
 fn writing_bytes_that_do_not_fit_the_shape_is_an_error() {
     let error = write(&mut Vec::new(), Element::F32, &[4], &[0; 15]).unwrap_err();
     assert_eq!(error.to_string(), "15 bytes for an array of 16");

@@ -14,7 +14,13 @@ const SIGSEGV: i32 = 11;
 fn in_its_own_process(test: &str) -> Output {
     let exe = std::env::current_exe().unwrap();
     let name = format!("signals::{test}");
-    Command::new(exe).args(["--ignored", "--nocapture", "--exact", &name]).output().unwrap()
+    // Without core files.
+    let command = Command::new("sh")
+        .args(["-c", "ulimit -c 0; exec \"$0\" \"$@\""])
+        .arg(exe)
+        .args(["--ignored", "--nocapture", "--exact", &name])
+        .output();
+    command.unwrap()
 }
 
 fn faulted_once() -> Program {

@@ -8,19 +8,20 @@ enum { REQUEST, WEIGHTS, SHORT, RESULT, DEAD, ARG_COUNT };
 
 static volatile float sink;
 
-static int recurse(volatile int *request) {
+__attribute__((noinline)) static int recurse(volatile int *request) {
     volatile char frame[4096];
     frame[0] = (char)*request;
     return recurse(request) + frame[0];
 }
 
-static int jump_the_guard(volatile int *request) {
+__attribute__((noinline)) static int jump_the_guard(volatile int *request) {
     volatile char *frame = __builtin_alloca(1 << 20);
     frame[0] = (char)*request;
     return jump_the_guard(request) + frame[0];
 }
 
-static void misbehave(int request, int amount, void *const *args) {
+/* Part of launch 0, so that a fault in it lies in a symbol that the ELF exports. */
+__attribute__((always_inline)) static inline void misbehave(int request, int amount, void *const *args) {
     volatile float *result = args[RESULT];
     volatile float *weights = args[WEIGHTS];
     volatile unsigned char *bytes = args[SHORT];
