@@ -10,7 +10,10 @@ use super::text::{Body, Elem, Ty, Value, private_function};
 const EXPM1: [u32; 6] = [0x3f00_0000, 0x3e2a_aaab, 0x3d2a_aa75, 0x3c08_8870, 0x3ab6_a192, 0x3950_9279];
 /// ln 2 in two parts: the nearest f32, and the nearest f32 of what is left.
 const LN2: [u32; 2] = [0x3f31_7218, 0xb102_e308];
-/// Coefficients of `(sin(r) / r - 1) / r^2` in r^2 for |r| <= pi / 4, made like [`EXPM1`]; error below 0.06 * 2^-24.
+/// Coefficients of `(tanh(x) / x - 1) / x^2` in x^2 below [`TANH_SPLIT`], likewise; error below 0.11 * 2^-24.
+const TANH: [u32; 6] = [0xbeaa_aaab, 0x3e08_8874, 0xbd5d_045a, 0x3cb2_542e, 0xbc08_b170, 0x3b16_3187];
+const TANH_SPLIT: f32 = 0.625;
+/// Coefficients of `(sin(r) / r - 1) / r^2` in r^2 for |r| <= pi / 4, likewise; error below 0.06 * 2^-24.
 const SIN: [u32; 4] = [0xbe2a_aaab, 0x3c08_8887, 0xb950_09d2, 0x3636_de7e];
 /// Coefficients of `(cos(r) - 1 + r^2 / 2) / r^4` in r^2, likewise; error below 0.02 * 2^-24.
 const COS: [u32; 3] = [0x3d2a_aaaa, 0xbab6_0968, 0x37cd_ebc3];
@@ -37,7 +40,7 @@ pub fn math_function(op: &str, symbol: &str, lanes: u32) -> Option<String> {
     Some(private_function(symbol, Ty::vector(Elem::F32, lanes), compute))
 }
 
-/// tanh of each lane. Odd, so -0 stays; ±inf gives ±1; NaN stays NaN. Below 1.5 ulp; rounded to bf16 it is the bf16
+/// tanh of each lane. Odd, so -0 stays; ±inf gives ±1; NaN stays NaN. Below 1.3 ulp; rounded to bf16 it is the bf16
 /// nearest to the true value for every bf16 argument.
 pub(super) fn tanh(b: &mut Body, x: Value) -> Value {
     let bits = b.cast("arith.bitcast", x, Elem::I32);
@@ -45,21 +48,37 @@ pub(super) fn tanh(b: &mut Body, x: Value) -> Value {
     let sign = b.op("arith.andi", &[bits, sign_mask]);
     let magnitude = b.op("arith.andi", &[bits, rest_mask]);
     let magnitude = b.cast("arith.bitcast", magnitude, Elem::F32);
-    let twice = b.op("arith.addf", &[magnitude, magnitude]);
+    let near = tanh_near_zero(b, magnitude);
+    let far = tanh_far(b, magnitude);
+    let limit = b.float(x.ty.lanes, TANH_SPLIT);
+    let is_near = b.compare("arith.cmpf", "olt", magnitude, limit);
+    let result = b.select(is_near, near, far);
+    let result = b.cast("arith.bitcast", result, Elem::I32);
+    let signed = b.op("arith.ori", &[result, sign]);
+    b.cast("arith.bitcast", signed, Elem::F32)
+}
+
+/// `x + x^3 * polynomial(x^2)`.
+fn tanh_near_zero(b: &mut Body, x: Value) -> Value {
+    let z = b.op("arith.mulf", &[x, x]);
+    let tail = horner(b, z, &TANH);
+    let cube = b.op("arith.mulf", &[x, z]);
+    b.op("math.fma", &[cube, tail, x])
+}
+
+/// `1 - 2 / (e^2x + 1)`.
+fn tanh_far(b: &mut Body, x: Value) -> Value {
+    let twice = b.op("arith.addf", &[x, x]);
     // From 9.02 on the nearest f32 of tanh is 1. The comparison is false for NaN, which passes.
     let cap = b.float(x.ty.lanes, 20.0);
     let above = b.compare("arith.cmpf", "ogt", twice, cap);
     let capped = b.select(above, cap, twice);
     let (power, p) = scaled_expm1(b, capped);
-    // expm1 / (expm1 + 2), with both sides rounded once.
-    let one = b.float(x.ty.lanes, 1.0);
-    let (below, above) = (b.op("arith.subf", &[power, one]), b.op("arith.addf", &[power, one]));
-    let expm1 = b.op("math.fma", &[power, p, below]);
-    let denominator = b.op("math.fma", &[power, p, above]);
-    let ratio = b.op("arith.divf", &[expm1, denominator]);
-    let ratio = b.cast("arith.bitcast", ratio, Elem::I32);
-    let signed = b.op("arith.ori", &[ratio, sign]);
-    b.cast("arith.bitcast", signed, Elem::F32)
+    let exp = b.op("math.fma", &[power, p, power]);
+    let (one, two) = (b.float(x.ty.lanes, 1.0), b.float(x.ty.lanes, 2.0));
+    let denominator = b.op("arith.addf", &[exp, one]);
+    let rest = b.op("arith.divf", &[two, denominator]);
+    b.op("arith.subf", &[one, rest])
 }
 
 /// 2^t of each lane. Below 1.1 ulp; subnormal results are rounded once, from 1.1 ulp of a normal one. NaN stays NaN.

@@ -62,11 +62,15 @@ fn reduced(y: f32) -> (f32, i32) {
 }
 
 pub fn tanh(x: f32) -> f32 {
-    let twice = x.abs() + x.abs();
-    let (r, n) = reduced(if twice > 20.0 { 20.0 } else { twice });
+    let a = x.abs();
+    let z = a * a;
+    let c = [0xbeaa_aaab, 0x3e08_8874, 0xbd5d_045a, 0x3cb2_542e, 0xbc08_b170, 0x3b16_3187].map(f32::from_bits);
+    let near = (a * z).mul_add(c[..5].iter().rev().fold(c[5], |q, c| q.mul_add(z, *c)), a);
+    let (r, n) = reduced(if a + a > 20.0 { 20.0 } else { a + a });
     let (power, p) = (power_of_two(n), expm1_polynomial(r));
-    let ratio = power.mul_add(p, power - 1.0) / power.mul_add(p, power + 1.0);
-    f32::from_bits(ratio.to_bits() | (x.to_bits() & 0x8000_0000))
+    let far = 1.0 - 2.0 / (power.mul_add(p, power) + 1.0);
+    let result = if a < 0.625 { near } else { far };
+    f32::from_bits(result.to_bits() | (x.to_bits() & 0x8000_0000))
 }
 
 fn clamp(x: f32, low: f32, high: f32) -> f32 {
