@@ -6,8 +6,8 @@ use super::numbers::{load_bf16, round, store_bf16, tree_sum, words_to_floats};
 use super::text::{Body, Elem, I32, I64, PTR, Ty, Value, module};
 use super::{Reference, is_scalar, memref};
 
-/// Words of two elements that one step of a group takes: 32 f32 lanes.
-const WORDS: u32 = 16;
+/// f32 lanes of a group and of a row.
+const LANES: i64 = 32;
 /// Elements that share a scale where the types don't tell: what the public objects are built with.
 const GROUP: i64 = 128;
 
@@ -20,7 +20,7 @@ pub(super) static INT4_GEMV: Reference = Reference {
         q: m rows of k / 2 bytes, low nibble first; then s: k / g rows of m bf16; then z: k / g rows of m bytes. m, k and \
         the group size g come from the operand types.",
     rounding: "Per group: 32 f32 lanes start at +0; lane l takes (q - z) * b for elements l, l + 32, ... of the group, by \
-        fused multiply-adds (q - z wraps in 8 bits); each lane is rounded to bf16 and goes by one fused multiply-add \
+        fused multiply-adds (z is a signed byte); each lane is rounded to bf16 and goes by one fused multiply-add \
         with s into 32 f32 lanes of the row. These are added by halves: 16, 8, 4, 2, 1. c[i] plus the sum to f32, then \
         to bf16.",
     build: |symbol, inputs| build(symbol, inputs, true),
@@ -68,7 +68,7 @@ impl Extents {
         }
         let groups = rest / per_group;
         let group = k / groups;
-        (group * groups == k && group % (2 * i64::from(WORDS)) == 0 && group > 0).then_some(Extents { m, k, group })
+        (group * groups == k && group % LANES == 0 && group > 0).then_some(Extents { m, k, group })
     }
 
     /// From the packed size and m, with groups of [`GROUP`].
@@ -112,21 +112,25 @@ fn rows(body: &mut Body, x: Extents, (packed, b, c): (Value, Value, Value), accu
         let first = body.times(row, x.k / 2);
         let q_row = body.address(packed, Elem::I8, first);
         let (low, high) = (body.int(I64, 0), body.int(I64, x.groups()));
-        let start = body.float(WORDS, 0.0);
-        let lanes = body.loop_over((low, high, 1), &[start, start], |body, group, lanes| {
+        let start = [body.float(8, 0.0); 4];
+        let lanes = body.loop_over((low, high, 1), &start, |body, group, lanes| {
             let before = body.times(group, x.m);
             let at = body.add(before, row);
             let scale = load_bf16(body, scales, at, 1);
-            let scale = body.broadcast(scale, WORDS);
+            let scale = body.broadcast(scale, 8);
             let zero = body.load(zeros, at, Ty::scalar(Elem::I8));
-            let zero = body.broadcast(zero, WORDS);
+            let zero = body.cast("arith.extsi", zero, Elem::I32);
+            let zero = body.broadcast(zero, 8);
             let sums = group_sums(body, x.group, (q_row, b, group), zero);
             sums.iter().zip(lanes).map(|(sum, lane)| {
                 let sum = round(body, *sum);
                 body.op("math.fma", &[sum, scale, *lane])
             }).collect()
         });
-        let [even, odd] = [lanes[0], lanes[1]].map(|v| tree_sum(body, v));
+        let [even, odd] = [0, 1].map(|at| {
+            let sum = body.op("arith.addf", &[lanes[at], lanes[at + 2]]);
+            tree_sum(body, sum)
+        });
         let mut sum = body.op("arith.addf", &[even, odd]);
         if accumulate {
             let before = load_bf16(body, c, row, 1);
@@ -136,24 +140,25 @@ fn rows(body: &mut Body, x: Extents, (packed, b, c): (Value, Value, Value), accu
     });
 }
 
-/// The 32 unscaled lanes of one group, as even and odd ones.
+/// The 32 unscaled lanes of one group: value 2p + q holds the even (q = 0) or odd lanes of elements 16p to 16p + 15.
 fn group_sums(body: &mut Body, size: i64, (q, b, group): (Value, Value, Value), zero: Value) -> Vec<Value> {
-    let mut sums = vec![body.float(WORDS, 0.0); 2];
+    let mut sums = vec![body.float(8, 0.0); 4];
     let first = body.times(group, size / 2);
-    for step in 0..size / (2 * i64::from(WORDS)) {
-        let at = body.plus(first, step * i64::from(WORDS));
-        let bytes = body.load(q, at, Ty::vector(Elem::I8, WORDS));
+    for piece in 0..size / 16 {
+        let at = body.plus(first, piece * 8);
+        let bytes = body.load(q, at, Ty::vector(Elem::I8, 8));
+        let bytes = body.cast("arith.extui", bytes, Elem::I32);
         let words = body.address(b, Elem::I32, at);
-        let words = body.load_at(words, Ty::vector(Elem::I32, WORDS), 2);
+        let words = body.load_at(words, Ty::vector(Elem::I32, 8), 2);
         let (b_even, b_odd) = words_to_floats(body, words);
         let (nibble, four) = (body.int(bytes.ty, 15), body.int(bytes.ty, 4));
         let even = body.op("arith.andi", &[bytes, nibble]);
         let odd = body.op("arith.shrui", &[bytes, four]);
-        for (sum, nibbles, b) in [(0, even, b_even), (1, odd, b_odd)] {
+        let lanes = piece as usize % 2 * 2;
+        for (lane, nibbles, b) in [(lanes, even, b_even), (lanes + 1, odd, b_odd)] {
             let weight = body.op("arith.subi", &[nibbles, zero]);
-            let weight = body.cast("arith.extsi", weight, Elem::I32);
             let weight = body.cast("arith.sitofp", weight, Elem::F32);
-            sums[sum] = body.op("math.fma", &[weight, b, sums[sum]]);
+            sums[lane] = body.op("math.fma", &[weight, b, sums[lane]]);
         }
     }
     sums

@@ -4,6 +4,9 @@
 
 use super::text::{Body, Elem, Ty, Value};
 
+/// The bits of the NaN that results hold.
+const NAN: i64 = 0x7fc0_0000;
+
 /// The f32 values of bf16 patterns in i16 lanes. Exact.
 pub(super) fn widen(b: &mut Body, halves: Value) -> Value {
     let words = b.cast("arith.extui", halves, Elem::I32);
@@ -14,31 +17,43 @@ pub(super) fn widen(b: &mut Body, halves: Value) -> Value {
 
 /// The nearest bf16 of each f32 lane, ties to even, as i16 patterns.
 pub(super) fn narrow(b: &mut Body, floats: Value) -> Value {
-    let rounded = rounded_bits(b, floats);
+    let rounded = rounded_or_nan(b, floats);
     let sixteen = b.int(rounded.ty, 16);
     let shifted = b.op("arith.shrui", &[rounded, sixteen]);
     b.cast("arith.trunci", shifted, Elem::I16)
 }
 
-/// A bf16 rounding point in the middle of a computation: `widen(narrow(x))` without the way through 16 bits.
+/// A bf16 rounding point in the middle of a computation: `widen(narrow(x))` without the way through 16 bits. A NaN stays
+/// one, with any sign and payload.
 pub(super) fn round(b: &mut Body, floats: Value) -> Value {
     let rounded = rounded_bits(b, floats);
     let mask = b.int(rounded.ty, -0x1_0000);
     let kept = b.op("arith.andi", &[rounded, mask]);
+    // An `or` and no `select` of a constant: LLVM would move that behind the next operation, into the loop-carried chain.
+    let is_nan = b.compare("arith.cmpf", "uno", floats, floats);
+    let is_nan = b.cast("arith.extsi", is_nan, Elem::I32);
+    let nan = b.int(kept.ty, NAN);
+    let nan = b.op("arith.andi", &[is_nan, nan]);
+    let kept = b.op("arith.ori", &[kept, nan]);
     b.cast("arith.bitcast", kept, Elem::F32)
 }
 
-/// i32 lanes whose upper halves are the nearest bf16; the lower halves are of no meaning.
+/// i32 lanes whose upper halves are the nearest bf16, or [`NAN`]; the lower halves are of no meaning.
+fn rounded_or_nan(b: &mut Body, floats: Value) -> Value {
+    let rounded = rounded_bits(b, floats);
+    let is_nan = b.compare("arith.cmpf", "uno", floats, floats);
+    let nan = b.int(rounded.ty, NAN);
+    b.select(is_nan, nan, rounded)
+}
+
+/// i32 lanes whose upper halves are the nearest bf16, but for NaN.
 fn rounded_bits(b: &mut Body, floats: Value) -> Value {
     let bits = b.cast("arith.bitcast", floats, Elem::I32);
     let (sixteen, one, half) = (b.int(bits.ty, 16), b.int(bits.ty, 1), b.int(bits.ty, 0x7fff));
     let upper = b.op("arith.shrui", &[bits, sixteen]);
     let odd = b.op("arith.andi", &[upper, one]);
     let bias = b.op("arith.addi", &[odd, half]);
-    let rounded = b.op("arith.addi", &[bits, bias]);
-    let is_nan = b.compare("arith.cmpf", "uno", floats, floats);
-    let nan = b.int(bits.ty, 0x7fc0_0000);
-    b.select(is_nan, nan, rounded)
+    b.op("arith.addi", &[bits, bias])
 }
 
 /// Loads `lanes` bf16 from element `index` on, as f32.
@@ -63,7 +78,7 @@ pub(super) fn words_to_floats(b: &mut Body, words: Value) -> (Value, Value) {
 
 /// The words of bf16 pairs, each lane rounded to nearest even.
 pub(super) fn floats_to_words(b: &mut Body, even: Value, odd: Value) -> Value {
-    let (even, odd) = (rounded_bits(b, even), rounded_bits(b, odd));
+    let (even, odd) = (rounded_or_nan(b, even), rounded_or_nan(b, odd));
     let (sixteen, upper) = (b.int(even.ty, 16), b.int(even.ty, -0x1_0000));
     let even = b.op("arith.shrui", &[even, sixteen]);
     let odd = b.op("arith.andi", &[odd, upper]);

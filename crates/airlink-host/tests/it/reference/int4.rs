@@ -4,11 +4,11 @@ use super::call::{Arg, Kernel};
 use super::random::Random;
 use super::twins::{bf16, f32_of, int4_row};
 
-/// A packed block with scales of ordinary size and zero points below 16.
+/// A packed block with scales of ordinary size and zero points mostly below 16.
 fn packed(random: &mut Random, (m, k, group): (usize, usize, usize)) -> Vec<u8> {
     let mut bytes = random.bytes(m * k / 2);
     bytes.extend(random.ordinary(m * k / group).iter().flat_map(|s| s.to_le_bytes()));
-    bytes.extend(random.bytes(m * k / group).iter().map(|z| z & 15));
+    bytes.extend(random.bytes(m * k / group).iter().map(|z| if z % 16 == 0 { *z } else { z & 15 }));
     bytes
 }
 
@@ -57,7 +57,7 @@ fn int4_gemv_is_within_the_bound_of_an_exact_sum() {
             let scale = f32_of(u16::from_le_bytes([a[m * k / 2 + 2 * at], a[m * k / 2 + 2 * at + 1]]));
             let zero = a[m * k / 2 + k / group * m * 2 + at];
             let q = (a[row * k / 2 + j / 2] >> (j % 2 * 4)) & 15;
-            let product = (f64::from(q) - f64::from(zero)) * f64::from(scale) * f64::from(f32_of(*b));
+            let product = (f64::from(q) - f64::from(zero as i8)) * f64::from(scale) * f64::from(f32_of(*b));
             exact += product;
             magnitude += product.abs();
         }

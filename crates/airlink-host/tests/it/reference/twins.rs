@@ -141,7 +141,7 @@ pub fn int4_row(packed: &[u8], b: &[u16], (m, k, group): (usize, usize, usize), 
         for j in g * group..(g + 1) * group {
             let byte = packed[row * k / 2 + j / 2];
             let nibble = if j % 2 == 0 { byte & 15 } else { byte >> 4 };
-            let weight = f32::from(nibble.wrapping_sub(zeros[at]) as i8);
+            let weight = f32::from(i16::from(nibble) - i16::from(zeros[at] as i8));
             sums[j % 32] = weight.mul_add(f32_of(b[j]), sums[j % 32]);
         }
         for (lane, sum) in lanes.iter_mut().zip(sums) {
