@@ -1,0 +1,204 @@
+//! Renames symbols of a relocatable object by patching its bytes.
+//!
+//! A rename appends the new name to the string table and overwrites the symbol's `st_name`; nothing else moves, so
+//! symbol indices stay and with them relocations, groups, `.llvm_addrsig` and the order of symbols. Where the string
+//! table is not the last thing in the file it is copied to the end and only its section header changes.
+
+mod apply;
+mod companions;
+mod error;
+mod groups;
+mod strings;
+
+use indexmap::IndexMap;
+
+pub use error::{RenameError, Taken};
+
+use crate::layout::{self, Layout, Symbol};
+
+/// What a rename may touch beyond definitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenameOptions {
+    /// Renames undefined symbols as well. For objects that are linked with one in which the definition is renamed
+    /// alike; `memcpy` and its kind have their definition elsewhere, so by default references keep their names.
+    pub references: bool,
+}
+
+/// What a rename does, as names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RenamePlan {
+    /// Old → new for every symbol whose name changes, in symbol order; with the companions.
+    pub renames: IndexMap<String, String>,
+    /// The part of `renames` that the map did not ask for: what belongs to a renamed function (its static locals and
+    /// their guards) and signatures of its COMDAT groups. Left alone they would tie the copies together.
+    pub companions: IndexMap<String, String>,
+    /// Definitions that keep their names although a linker merges them with equal names of other objects (COMDAT,
+    /// weak, common), in symbol order; empty where nothing is renamed.
+    pub shared: Vec<String>,
+}
+
+/// Renames the definitions that `map` names, old → new, in a relocatable ELF object of any class, byte order and
+/// machine.
+///
+/// All definitions of a name are renamed, local ones too. Section names, debug information and undefined symbols stay.
+/// Swaps and chains (`a → b, b → c`) are one simultaneous step. A map that changes nothing gives the same bytes.
+///
+/// Errors: the first of what [`plan_rename`] finds.
+pub fn rename(bytes: &[u8], map: &IndexMap<String, String>, options: RenameOptions) -> Result<Vec<u8>, RenameError> {
+    let layout = read_object(bytes)?;
+    let decision = decide(&layout, map, options).map_err(|mut errors| errors.swap_remove(0))?;
+    apply::apply(&layout, &decision.changes)
+}
+
+/// What [`rename`] would do, or everything that keeps it from doing so.
+///
+/// Errors: AL0401, AL0403 and AL0404 by [`RenameError::finding`]; never an empty list.
+pub fn plan_rename(
+    bytes: &[u8],
+    map: &IndexMap<String, String>,
+    options: RenameOptions,
+) -> Result<RenamePlan, Vec<RenameError>> {
+    let layout = read_object(bytes).map_err(|e| vec![e])?;
+    let decision = decide(&layout, map, options)?;
+    let symbols = symbols(&layout);
+    let mut plan = RenamePlan::default();
+    for (index, new) in &decision.changes {
+        let (old, new) = (text(symbols[*index].name), text(new));
+        if !map.contains_key(&old) {
+            plan.companions.insert(old.clone(), new.clone());
+        }
+        plan.renames.insert(old, new);
+    }
+    if !plan.renames.is_empty() {
+        plan.shared = groups::shared(&layout, &decision.changes);
+    }
+    Ok(plan)
+}
+
+/// The symbols that change, by index in ascending order, each with its new name.
+struct Decision {
+    changes: Vec<(usize, Vec<u8>)>,
+}
+
+/// Who holds a name.
+#[derive(Default)]
+struct Holders {
+    definitions: Vec<usize>,
+    references: Vec<usize>,
+}
+
+type Names<'d> = IndexMap<&'d [u8], Holders>;
+
+/// Old → new as bytes, since a symbol's name need not be UTF-8.
+type Wanted = IndexMap<Vec<u8>, Vec<u8>>;
+
+fn decide(
+    layout: &Layout<'_>,
+    map: &IndexMap<String, String>,
+    options: RenameOptions,
+) -> Result<Decision, Vec<RenameError>> {
+    let symbols = symbols(layout);
+    let names = holders(symbols);
+    let mut errors = Vec::new();
+    for (old, new) in map {
+        errors.extend(check_entry(&names, symbols, old, new, options));
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut wanted: Wanted = map.iter().map(|(o, n)| (o.clone().into_bytes(), n.clone().into_bytes())).collect();
+    wanted.extend(companions::companions(symbols, &wanted));
+    wanted.extend(groups::signatures(layout, &wanted));
+    errors.extend(collisions(&names, symbols, &wanted));
+    errors.extend(groups::torn(layout, &wanted));
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut changes = Vec::new();
+    for (old, new) in wanted.iter().filter(|(old, new)| old != new) {
+        let Some(held) = names.get(old.as_slice()) else { continue };
+        changes.extend(targets(held, options).map(|i| (i, new.clone())));
+    }
+    changes.sort_by_key(|(i, _)| *i);
+    Ok(Decision { changes })
+}
+
+fn targets(held: &Holders, options: RenameOptions) -> impl Iterator<Item = usize> {
+    let references = if options.references { held.references.as_slice() } else { &[] };
+    held.definitions.iter().chain(references).copied()
+}
+
+fn check_entry(
+    names: &Names<'_>,
+    symbols: &[Symbol<'_>],
+    old: &str,
+    new: &str,
+    options: RenameOptions,
+) -> Option<RenameError> {
+    if new.is_empty() || new.contains('\0') {
+        let reason = if new.is_empty() { "it is empty" } else { "it holds a NUL byte, which ends a name in ELF" };
+        return Some(RenameError::BadName { from: old.to_string(), to: new.to_string(), reason });
+    }
+    let held = names.get(old.as_bytes());
+    if held.is_some_and(|h| targets(h, options).next().is_some()) {
+        return None;
+    }
+    Some(RenameError::UnknownSymbol {
+        name: old.to_string(),
+        is_referenced: held.is_some_and(|h| !h.references.is_empty()),
+        nearest: error::nearest(symbols, old),
+    })
+}
+
+/// New names that another symbol has already, or that two symbols would get.
+fn collisions(names: &Names<'_>, symbols: &[Symbol<'_>], wanted: &Wanted) -> Vec<RenameError> {
+    let mut errors = Vec::new();
+    let mut given: IndexMap<&[u8], &[u8]> = IndexMap::new();
+    for (old, new) in wanted {
+        if let Some(first) = given.insert(new, old) {
+            errors.push(RenameError::TwoToOne { first: text(first), second: text(old), to: text(new) });
+        }
+        let Some(held) = names.get(new.as_slice()) else { continue };
+        // A name that is itself renamed in this step is free, but only its definitions move.
+        let moves = wanted.contains_key(new);
+        let holder = match (held.definitions.first(), held.references.first()) {
+            (Some(&i), _) if !moves && symbols[i].is_local() => Some(Taken::Local),
+            (Some(_), _) if !moves => Some(Taken::Defined),
+            (None, Some(_)) if !moves => Some(Taken::Referenced),
+            _ => None,
+        };
+        errors.extend(holder.map(|by| RenameError::NameTaken { from: text(old), to: text(new), by }));
+    }
+    errors
+}
+
+fn holders<'d>(symbols: &[Symbol<'d>]) -> Names<'d> {
+    let mut names = Names::with_capacity(symbols.len());
+    for (i, symbol) in symbols.iter().enumerate().skip(1) {
+        if symbol.is_marker() || symbol.name.is_empty() {
+            continue;
+        }
+        let held = names.entry(symbol.name).or_default();
+        if symbol.is_defined { held.definitions.push(i) } else { held.references.push(i) }
+    }
+    names
+}
+
+fn symbols<'l, 'd>(layout: &'l Layout<'d>) -> &'l [Symbol<'d>] {
+    layout.symbols.as_ref().map_or(&[], |s| &s.list)
+}
+
+/// Reads the tables of a file that can be renamed at all.
+fn read_object(bytes: &[u8]) -> Result<Layout<'_>, RenameError> {
+    let kind = crate::file_kind(bytes);
+    if !bytes.starts_with(b"\x7fELF") {
+        return Err(RenameError::NotElf { kind });
+    }
+    let layout = layout::read(bytes).map_err(|what| RenameError::Malformed { what })?;
+    error::refuse_kind(&layout)?;
+    Ok(layout)
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}

@@ -1,0 +1,3 @@
+mod compiled;
+mod rename;
+mod tools;
