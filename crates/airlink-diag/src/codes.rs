@@ -45,7 +45,7 @@ codes! {
     AL0110 "operation of a dialect that airlink does not read"
 
     // AL02: the launch graph.
-    AL0201 "two launches, host steps or blocks with one name"
+    AL0201 "one name used twice"
     AL0202 "not a usable name"
     AL0203 "wrong number of arguments"
     AL0204 "types disagree"

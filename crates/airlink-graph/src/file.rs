@@ -21,6 +21,19 @@ pub struct GraphFile {
     pub elfs: Vec<ElfEntry>,
 }
 
+impl GraphFile {
+    /// The kernels to read, as the graph spells them, each with the place that first names it, in that order.
+    pub fn kernels(&self) -> IndexMap<&str, Span> {
+        let mut kernels = IndexMap::new();
+        for step in &self.steps {
+            if let StepEntry::Launch(launch) = step {
+                kernels.entry(launch.kernel.value.as_str()).or_insert(launch.kernel.span);
+            }
+        }
+        kernels
+    }
+}
+
 /// A value and the place where the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed<T> {

@@ -11,6 +11,7 @@ mod read;
 mod resolve;
 mod roles;
 mod suggest;
+mod text;
 
 pub use device::DEVICES;
 pub use effects::{DataflowEdge, Dependence, Effect};
@@ -26,3 +27,4 @@ pub use read::{EXPANDED_MAX, read};
 pub use resolve::resolve;
 pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists, roles};
 pub use suggest::suggest;
+pub use text::text;

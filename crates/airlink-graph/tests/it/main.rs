@@ -9,3 +9,4 @@ mod read_places;
 mod resolve;
 mod roles;
 mod support;
+mod text;
