@@ -77,6 +77,7 @@ codes! {
     AL0404 "object cannot be renamed"
     AL0405 "two variants, one content"
     AL0406 "object does not define the extern"
+    AL0407 "definition that stays shared after a rename"
 
     // AL05: split and merge.
     AL0501 "attributes contradict"
@@ -102,6 +103,7 @@ codes! {
     AL0712 "result never written"
     AL0713 "pointer offset that the NPU drops"
     AL0714 "this machine's CPU is below the ELF's level"
+    AL0715 "not a kernel object"
 
     // AL08: the machine.
     AL0801 "file cannot be read"

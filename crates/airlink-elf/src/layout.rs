@@ -15,6 +15,7 @@ pub(crate) struct Layout<'d> {
     pub is_64: bool,
     pub file_type: u16,
     pub machine: u16,
+    pub e_flags: u32,
     /// In the order of the file; index 0 is the null section.
     pub sections: Vec<Section<'d>>,
     /// Index of the section header table's first byte and of the one past its last.
@@ -32,7 +33,6 @@ pub(crate) struct Section<'d> {
     pub range: Range<usize>,
     /// Size in the running program, which for `.bss` is not in the file.
     pub size_bytes: u64,
-    pub link: u32,
     pub info: u32,
     pub alignment: u64,
     /// Where this section's header stands in the file.
@@ -56,6 +56,7 @@ pub(crate) struct Symbol<'d> {
     pub kind: elf::SymbolType,
     /// Index of the section that defines it; none for undefined, absolute and common symbols.
     pub section: Option<usize>,
+    pub size_bytes: u64,
     pub is_defined: bool,
     /// Defined tentatively (`SHN_COMMON`): equal names of several objects become one.
     pub is_common: bool,
@@ -108,6 +109,7 @@ fn read_class<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Layout
         is_64: header.is_class_64(),
         file_type: header.e_type(endian).0,
         machine: header.e_machine(endian).0,
+        e_flags: header.e_flags(endian).0,
         section_headers: headers_at..headers_at + headers.len() * size,
         header_bytes: size_of::<E>(),
         symbols: read_symbols::<E>(bytes, endian, &table, &sections)?,
@@ -141,7 +143,6 @@ fn read_section<'d, E: FileHeader<Endian = Endianness>>(
         flags: section.sh_flags(endian).0.into(),
         range,
         size_bytes: if is_null { 0 } else { section.sh_size(endian).into() },
-        link: section.sh_link(endian),
         info: section.sh_info(endian),
         alignment: section.sh_addralign(endian).into(),
         header_at,
@@ -178,6 +179,7 @@ fn read_symbols<'d, E: FileHeader<Endian = Endianness>>(
             binding: symbol.st_bind(),
             kind: symbol.st_type(),
             section: defined_in,
+            size_bytes: symbol.st_size(endian).into(),
             is_defined: shndx != elf::SHN_UNDEF,
             is_common: shndx == elf::SHN_COMMON || symbol.st_type() == elf::STT_COMMON,
             entry_at: section.range.start + index.0 * size,

@@ -3,11 +3,17 @@
 //! Everything here takes bytes that a stranger may have written: no input panics, and no length in a file is believed
 //! before it is compared with the file's size.
 
+mod find;
 mod kind;
 mod layout;
-pub mod machine;
-pub mod rename;
+mod machine;
+mod manifest;
+mod rename;
+mod summary;
 
+pub use find::{FindError, FoundObject, ObjectQuery, ObjectSearch, PassedOver, Unfit, find_object};
 pub use kind::file_kind;
-pub use machine::Machine;
-pub use rename::{RenameError, RenameOptions, RenamePlan, plan_rename, rename};
+pub use machine::{AieGeneration, Machine};
+pub use manifest::{MANIFEST_SECTION, ManifestError, exported_symbols, manifest, undefined_symbols};
+pub use rename::{RenameError, RenameOptions, RenamePlan, Taken, plan_rename, rename};
+pub use summary::{Binding, Definition, FileType, ObjectError, ObjectSummary, ObjectSymbol, object_summary};

@@ -10,6 +10,7 @@ mod error;
 mod groups;
 mod strings;
 
+use airlink_diag::{Finding, codes};
 use indexmap::IndexMap;
 
 pub use error::{RenameError, Taken};
@@ -35,6 +36,20 @@ pub struct RenamePlan {
     /// Definitions that keep their names although a linker merges them with equal names of other objects (COMDAT,
     /// weak, common), in symbol order; empty where nothing is renamed.
     pub shared: Vec<String>,
+}
+
+impl RenamePlan {
+    /// The note on definitions that stay shared, with `file` as the object's name. Code: AL0407.
+    pub fn shared_finding(&self, file: &str) -> Option<Finding> {
+        let first = self.shared.first()?;
+        let (subject, them) = match self.shared.len() {
+            1 => (format!("`{first}` of `{file}` keeps its name"), "it"),
+            n => (format!("`{first}` and {} more of `{file}` keep their names", n - 1), "them"),
+        };
+        let headline = format!("{subject}, so a linker merges {them} with equal names of other objects");
+        let remedy = format!("rename {them} as well if the variants differ: `--map {first}=NEW`");
+        Some(Finding::note(codes::AL0407, headline).remedy(remedy))
+    }
 }
 
 /// Renames the definitions that `map` names, old → new, in a relocatable ELF object of any class, byte order and
