@@ -185,10 +185,15 @@ impl Resolver<'_> {
 
     fn wrong_count(&mut self, entry: &LaunchEntry, summary: &FunctionSummary) {
         let (given, taken) = (entry.args.value.len(), summary.args.len());
-        let types: Vec<String> = summary.args.iter().map(|a| a.ty.to_string()).collect();
-        let remedy = match given.cmp(&taken) {
-            std::cmp::Ordering::Less => format!("name a buffer for each argument; the rest are {}", types[given..].join(", ")),
-            _ => format!("remove {} from `args`", count_of(given - taken, "name")),
+        let is_used = |index: &usize| summary.entries.iter().any(|e| e.accesses.get(*index).is_some_and(|a| !a.is_none()));
+        let remedy = if given > taken {
+            format!("remove {} from `args`", count_of(given - taken, "name"))
+        } else if (0..taken).filter(is_used).count() == given {
+            let unused: Vec<String> = (0..taken).filter(|i| !is_used(i)).map(|i| i.to_string()).collect();
+            format!("name a buffer for unused arguments too ({}), or remove them from `@{}`", unused.join(", "), summary.name)
+        } else {
+            let rest: Vec<String> = summary.args[given..].iter().map(|a| a.ty.to_string()).collect();
+            format!("name a buffer for each argument; the rest are {}", rest.join(", "))
         };
         let extra = entry.args.value.get(taken).map_or(entry.args.span, |a| a.span);
         self.findings.push(

@@ -63,6 +63,11 @@ impl Reader {
     }
 }
 
+fn plural(kind: &str) -> String {
+    let ending = if kind.ends_with("ch") { "es" } else { "s" };
+    format!("{kind}{ending}")
+}
+
 fn report_twice<'a>(names: impl Iterator<Item = (&'static str, &'a Placed<String>)>, findings: &mut Findings) {
     let mut list: Vec<_> = names.collect();
     list.sort_by_key(|(_, name)| name.span.start);
@@ -72,7 +77,7 @@ fn report_twice<'a>(names: impl Iterator<Item = (&'static str, &'a Placed<String
             first.insert(&name.value, (kind, name.span));
             continue;
         };
-        let who = if first_kind == kind { format!("two {kind}s are") } else { format!("a {first_kind} and a {kind} are") };
+        let who = if first_kind == kind { format!("two {} are", plural(kind)) } else { format!("a {first_kind} and a {kind} are") };
         findings.push(
             Finding::error(codes::AL0201, format!("{} named `{}`", who, name.value))
                 .at(name.span, "second use of the name")

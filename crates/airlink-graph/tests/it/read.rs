@@ -231,7 +231,7 @@ args = ["x.y"]
 fn a_name_used_twice_shows_both_places() {
     let (_, findings) = read(&format!("{HEAD}{LAUNCH}{LAUNCH}"));
     let finding = findings.iter().next().unwrap();
-    assert_eq!(finding.code, codes::AL0201);
+    assert_eq!((finding.code, finding.headline.as_str()), (codes::AL0201, "two launches are named `a`"));
     let places: Vec<_> = finding.labels.iter().map(|l| findings.sources.line_column(l.span.file, l.span.start).line).collect();
     assert_eq!(places, [8, 4]);
 }

@@ -55,6 +55,10 @@ fn a_wrong_count_shows_both_places() {
     assert_eq!(line, "graph.toml:6:8: error[AL0203]: launch `a` gives 1 argument, `@k` takes 2");
     assert_eq!(at, places(&[("graph.toml", "[\"x\"]"), ("copy.mlir", "@k")]));
     assert_eq!(findings.iter().next().unwrap().remedy.as_deref(), Some("name a buffer for each argument; the rest are memref<16xf32>"));
+    let idle = kernel("copy.mlir", &[VEC, VEC, VEC], &["r,,w"]);
+    let (_, findings) = resolve(&launch("a", "copy.mlir", &["x", "y"]), &[idle]);
+    let remedy = "name a buffer for unused arguments too (1), or remove them from `@k`";
+    assert_eq!(findings.iter().next().unwrap().remedy.as_deref(), Some(remedy));
 }
 
 #[test]
