@@ -25,7 +25,7 @@ pub use parse::*;
 use std::ffi::c_void;
 
 use mlir_sys::{
-    MlirAttribute, MlirBlock, MlirContext, MlirDialectHandle, MlirLocation, MlirModule, MlirOperation, MlirStringRef, MlirType,
+    MlirAttribute, MlirBlock, MlirContext, MlirDialectHandle, MlirLocation, MlirOperation, MlirStringRef, MlirType,
     MlirValue,
 };
 
@@ -41,19 +41,6 @@ unsafe extern "C" {
     pub fn airlinkTypeIsUniverse(r#type: MlirType) -> bool;
     /// Whether `attribute`, which may be null, is `#air.symmetric_heap`.
     pub fn airlinkAttributeIsSymmetricHeap(attribute: MlirAttribute) -> bool;
-}
-
-// Parsing: mlir/lib/Shims/Parse.cpp.
-unsafe extern "C" {
-    /// Parses a whole file, text or bytecode. What stands outside a module is wrapped in one. Locations carry
-    /// `file_name`. Null after diagnostics if the text, or with `verify` the module, is not valid. `source` is copied.
-    /// The caller owns the module.
-    pub fn airlinkModuleParse(
-        context: MlirContext,
-        source: MlirStringRef,
-        file_name: MlirStringRef,
-        verify: bool,
-    ) -> MlirModule;
 }
 
 // Clones: mlir/lib/Shims/Clone.cpp.

@@ -10,10 +10,10 @@
 
 using namespace mlir;
 
-MlirModule airlinkModuleParse(MlirContext context, MlirStringRef source, MlirStringRef fileName, bool verify) {
+MlirModule airlinkModuleParse(MlirContext context, MlirStringRef source, MlirStringRef fileName) {
   llvm::SourceMgr sources;
   // The lexer reads one byte beyond the end and expects a null there, which the caller's string need not have.
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(unwrap(source), unwrap(fileName)), llvm::SMLoc());
-  ParserConfig config(unwrap(context), verify);
+  ParserConfig config(unwrap(context), /*verifyAfterParse=*/true);
   return wrap(parseSourceFile<ModuleOp>(sources, config).release());
 }

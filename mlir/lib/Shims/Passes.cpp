@@ -10,11 +10,65 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
 namespace {
+
+/// `type` with elements of f32.
+Type withF32(Type type) {
+  Type f32 = Float32Type::get(type.getContext());
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped ? Type(shaped.clone(f32)) : f32;
+}
+
+bool isNarrowFloat(Type type) {
+  auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+  return element && element.getWidth() < 32;
+}
+
+/// A constant of `type`, a float or a vector of floats.
+Value constant(OpBuilder &builder, Location loc, Type type, double value) {
+  TypedAttr attribute = builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    attribute = SplatElementsAttr::get(shaped, attribute);
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+/// As above, of integers.
+Value integerConstant(OpBuilder &builder, Location loc, Type type, int64_t value) {
+  TypedAttr attribute = builder.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    attribute = SplatElementsAttr::get(shaped, attribute);
+  return arith::ConstantOp::create(builder, loc, attribute);
+}
+
+/// Computes an operation on bf16 or f16 in f32 and rounds its result. Upstream's widening leaves out the operations
+/// that it takes for cheap; those become library calls on bf16 all the same.
+struct Widen : RewritePattern {
+  // Before any expansion, which would round to the narrow type at each of its steps.
+  explicit Widen(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/10, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const final {
+    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) || op->getNumResults() != 1 ||
+        llvm::none_of(op->getOperandTypes(), isNarrowFloat))
+      return failure();
+    Location loc = op->getLoc();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(isNarrowFloat(operand.getType())
+                             ? arith::ExtFOp::create(rewriter, loc, withF32(operand.getType()), operand)
+                             : operand);
+    Type type = op->getResult(0).getType();
+    Type wide = isNarrowFloat(type) ? withF32(type) : type;
+    Operation *widened = rewriter.create(loc, op->getName().getIdentifier(), operands, wide, op->getAttrs());
+    Value result = widened->getResult(0);
+    if (wide != type)
+      result = arith::TruncFOp::create(rewriter, loc, type, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
 
 /// log10(x) = log(x) * log10(e). Upstream expands the other logarithms but not this one.
 struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
@@ -23,13 +77,53 @@ struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
   LogicalResult matchAndRewrite(math::Log10Op op, PatternRewriter &rewriter) const final {
     if (!getElementTypeOrSelf(op.getType()).isF32())
       return failure();
-    constexpr float log10OfE = 0.434294481903251827651F;
-    TypedAttr factor = rewriter.getF32FloatAttr(log10OfE);
-    if (auto shaped = dyn_cast<ShapedType>(op.getType()))
-      factor = DenseElementsAttr::get(shaped, log10OfE);
     Value natural = math::LogOp::create(rewriter, op.getLoc(), op.getOperand());
-    Value scale = arith::ConstantOp::create(rewriter, op.getLoc(), factor);
+    Value scale = constant(rewriter, op.getLoc(), op.getType(), 0.434294481903251827651);
     rewriter.replaceOpWithNewOp<arith::MulFOp>(op, natural, scale);
+    return success();
+  }
+};
+
+/// exp2(x) = exp((x - n) * ln 2) * 2^n with n the integer nearest to x. Upstream's exp(x * ln 2) is off by 30 units in
+/// the last place at 80, since the rounding of the product grows with x.
+struct ExpandExp2 : OpRewritePattern<math::Exp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  /// 2^n for n in -126..127, from the bits of a float: n + 127 stands above 23 bits of fraction.
+  static Value powerOfTwo(OpBuilder &builder, Location loc, Type floatType, Value n) {
+    Value biased = arith::AddIOp::create(builder, loc, n, integerConstant(builder, loc, n.getType(), 127));
+    Value bits = arith::ShLIOp::create(builder, loc, biased, integerConstant(builder, loc, n.getType(), 23));
+    return arith::BitcastOp::create(builder, loc, floatType, bits);
+  }
+
+  LogicalResult matchAndRewrite(math::Exp2Op op, PatternRewriter &rewriter) const final {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32())
+      return failure();
+    Location loc = op.getLoc();
+    Type i32 = rewriter.getI32Type();
+    auto shaped = dyn_cast<ShapedType>(type);
+    Type integers = shaped ? Type(shaped.clone(i32)) : i32;
+
+    // Beyond these bounds the result is 0 or infinite, and n would not fit the two steps below. minnum and maxnum turn
+    // a NaN into a bound, so that n is defined; the select at the end gives it back.
+    Value low = constant(rewriter, loc, type, -200.0), high = constant(rewriter, loc, type, 200.0);
+    Value bounded = arith::MinNumFOp::create(rewriter, loc, op.getOperand(), high);
+    bounded = arith::MaxNumFOp::create(rewriter, loc, bounded, low);
+    Value whole = math::RoundEvenOp::create(rewriter, loc, bounded);
+    Value fraction = arith::SubFOp::create(rewriter, loc, bounded, whole);
+    Value scaled =
+        arith::MulFOp::create(rewriter, loc, fraction, constant(rewriter, loc, type, 0.693147180559945309417));
+    Value result = math::ExpOp::create(rewriter, loc, scaled);
+
+    // In two steps, since 2^n alone may be denormal or overflow where the result does not.
+    Value n = arith::FPToSIOp::create(rewriter, loc, integers, whole);
+    Value half = arith::ShRSIOp::create(rewriter, loc, n, integerConstant(rewriter, loc, integers, 1));
+    Value rest = arith::SubIOp::create(rewriter, loc, n, half);
+    result = arith::MulFOp::create(rewriter, loc, result, powerOfTwo(rewriter, loc, type, half));
+    result = arith::MulFOp::create(rewriter, loc, result, powerOfTwo(rewriter, loc, type, rest));
+    Value isNaN = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNO, op.getOperand(), op.getOperand());
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isNaN, op.getOperand(), result);
     return success();
   }
 };
@@ -58,12 +152,10 @@ struct MathApprox : PassWrapper<MathApprox, OperationPass<>> {
     RewritePatternSet patterns(&getContext());
     // Not "fma": upstream's expansion rounds twice. Not "tanh": its polynomial is the better one.
     math::populateExpansionPatterns(
-        patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf", "fpowi", "exp2", "rsqrt"});
-    auto everything = [](StringRef) { return true; };
-    populateMathF32ExpansionPatterns(patterns, everything);
+        patterns, {"sinh", "cosh", "tan", "asinh", "acosh", "atanh", "powf", "fpowi", "rsqrt"});
     // "rsqrt" has a polynomial only through an estimate instruction of x86.
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) { return name != "math.rsqrt"; });
-    patterns.add<ExpandLog10>(&getContext());
+    patterns.add<Widen, ExpandLog10, ExpandExp2>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
 
@@ -106,12 +198,11 @@ struct StripContract : PassWrapper<StripContract, OperationPass<>> {
   StringRef getDescription() const final { return "Take the fast-math flags off casts between float types"; }
 
   void runOnOperation() override {
-    auto none = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::none);
-    getOperation()->walk([&](Operation *op) {
+    getOperation()->walk([](Operation *op) {
       if (auto extend = dyn_cast<arith::ExtFOp>(op))
-        extend.setFastmathAttr(none);
+        extend.removeFastmathAttr();
       else if (auto truncate = dyn_cast<arith::TruncFOp>(op))
-        truncate.setFastmathAttr(none);
+        truncate.removeFastmathAttr();
     });
   }
 };
@@ -130,7 +221,10 @@ struct StripFastMath : PassWrapper<StripFastMath, OperationPass<>> {
     auto none = arith::FastMathFlagsAttr::get(&getContext(), arith::FastMathFlags::none);
     auto noneLLVM = LLVM::FastmathFlagsAttr::get(&getContext(), LLVM::FastmathFlags::none);
     getOperation()->walk([&](Operation *op) {
-      if (auto arith = dyn_cast<arith::ArithFastMathInterface>(op))
+      // Casts print the attribute whenever it is there, even with no flag in it.
+      if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+        op->removeAttr("fastmath");
+      else if (auto arith = dyn_cast<arith::ArithFastMathInterface>(op))
         op->setAttr(arith.getFastMathAttrName(), none);
       else if (auto llvm = dyn_cast<LLVM::FastmathFlagsInterface>(op))
         op->setAttr(llvm.getFastmathAttrName(), noneLLVM);

@@ -37,7 +37,7 @@ func.func @no_body() {
 
 func.func @isolated(%m: memref<4xf32>) {
   air.launch () in () {
-    // expected-error @+1 {{use of undeclared SSA value name}}
+    // expected-error @+1 {{'memref.dealloc' op using value defined outside the region}}
     memref.dealloc %m : memref<4xf32>
   }
   return

@@ -64,7 +64,7 @@ pub fn diagnostics<T>(context: &Context, action: impl FnOnce() -> T) -> (T, Stri
 pub fn parse<'c>(context: &'c Context, text: &str, name: &str) -> Result<Module<'c>, String> {
     // SAFETY: the context is alive, and the strings are during the call.
     let (raw, report) = diagnostics(context, || unsafe {
-        airlinkModuleParse(context.to_raw(), string_ref(text), string_ref(name), true)
+        airlinkModuleParse(context.to_raw(), string_ref(text), string_ref(name))
     });
     if raw.ptr.is_null() {
         return Err(report);

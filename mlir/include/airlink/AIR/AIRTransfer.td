@@ -109,7 +109,7 @@ def AIR_DmaMemcpyNdOp : AIR_TransferOp<"dma_memcpy_nd"> {
     OptionalAttr<I64Attr>:$src_rank,
     OptionalAttr<I64Attr>:$dst_rank);
   let assemblyFormat = [{
-    `` custom<Async>(type($async_token), $async_dependencies)
+    `` custom<Async>(type($async_token), $async_dependencies) ` `
     `(` $dst `` custom<DynamicIndexList>($dynamic_dst_offsets, $static_dst_offsets)
                 custom<DynamicIndexList>($dynamic_dst_sizes, $static_dst_sizes)
                 custom<DynamicIndexList>($dynamic_dst_strides, $static_dst_strides) `,`

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 // Parse.cpp
-MlirModule airlinkModuleParse(MlirContext context, MlirStringRef source, MlirStringRef fileName, bool verify);
+MlirModule airlinkModuleParse(MlirContext context, MlirStringRef source, MlirStringRef fileName);
 
 // Clone.cpp
 MlirOperation airlinkCloneMapped(MlirOperation op, intptr_t count, const MlirValue *from, const MlirValue *to);
