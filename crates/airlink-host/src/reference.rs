@@ -9,12 +9,15 @@
 //! taken. They follow the shape of the public sources, they do not claim the NPU's bits. There are no fast-math flags,
 //! no calls, and every fused multiply-add is an explicit `math.fma`, so a result is the same on every CPU.
 //!
+//! A CPU level without that instruction needs [`soft_fma`] beside the kernels, which is slow and gives the same bits.
+//!
 //! The code reads two bf16 as one 32-bit word in places: it is for little-endian machines.
 
 mod attention;
 mod blocks;
 mod elementwise;
 mod fill;
+mod fma;
 mod gemv;
 mod int4;
 mod math;
@@ -22,6 +25,7 @@ mod numbers;
 mod rope;
 mod text;
 
+pub use fma::soft_fma;
 pub use math::math_function;
 
 use airlink_kernel::{KernelType, MemRefType};

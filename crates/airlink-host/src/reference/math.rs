@@ -3,7 +3,7 @@
 //! All are plain f32 code with explicit fused multiply-adds: the same bits on every machine. Errors were measured
 //! against f64 over dense grids; the tests hold them.
 
-use super::text::{Body, Elem, Ty, Value, private_function};
+use super::text::{Body, Elem, Ty, Value, function};
 
 /// Coefficients of `(expm1(r) - r) / r^2` on |r| <= ln 2 / 2, rising powers: a Chebyshev interpolation of degree 5 in
 /// exact arithmetic, rounded to f32. Its error relative to expm1 is below 0.03 * 2^-24.
@@ -37,7 +37,8 @@ pub fn math_function(op: &str, symbol: &str, lanes: u32) -> Option<String> {
         "math.cos" => |b, x| sin_or_cos(b, x, Trig::Cos),
         _ => return None,
     };
-    Some(private_function(symbol, Ty::vector(Elem::F32, lanes), compute))
+    let ty = Ty::vector(Elem::F32, lanes);
+    Some(function("private ", symbol, &[ty], ty, |b, args| compute(b, args[0])))
 }
 
 /// tanh of each lane. Odd, so -0 stays; ±inf gives ±1; NaN stays NaN. Below 1.3 ulp; rounded to bf16 it is the bf16

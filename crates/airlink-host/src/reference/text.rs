@@ -11,6 +11,7 @@ pub(super) enum Elem {
     I32,
     I64,
     F32,
+    F64,
     Ptr,
 }
 
@@ -53,13 +54,20 @@ pub(super) fn module(symbol: &str, args: &[Ty], build: impl FnOnce(&mut Body, &[
     )
 }
 
-/// The text of a private function from `ty` to `ty`, to stand in any module.
-pub(super) fn private_function(symbol: &str, ty: Ty, build: impl FnOnce(&mut Body, Value) -> Value) -> String {
+/// The text of a function that returns one value, to stand in any module. `visibility` is `private ` or nothing.
+pub(super) fn function(
+    visibility: &str,
+    symbol: &str,
+    args: &[Ty],
+    result: Ty,
+    build: impl FnOnce(&mut Body, &[Value]) -> Value,
+) -> String {
     let mut body = Body { text: String::new(), next_id: 0, depth: 2 };
-    let x = body.fresh(ty);
-    let result = build(&mut body, x);
-    let text = body.text;
-    format!("  func.func private @{}({x}: {ty}) -> {ty} {{\n{text}    return {result} : {ty}\n  }}\n", quoted(symbol))
+    let args: Vec<Value> = args.iter().map(|ty| body.fresh(*ty)).collect();
+    let value = build(&mut body, &args);
+    let params = args.iter().map(|v| format!("{v}: {}", v.ty)).collect::<Vec<_>>().join(", ");
+    let (text, name) = (body.text, quoted(symbol));
+    format!("  func.func {visibility}@{name}({params}) -> {result} {{\n{text}    return {value} : {result}\n  }}\n")
 }
 
 impl Ty {
@@ -306,7 +314,7 @@ impl Elem {
             Elem::I1 | Elem::I8 => 1,
             Elem::I16 => 2,
             Elem::I32 | Elem::F32 => 4,
-            Elem::I64 | Elem::Ptr => 8,
+            Elem::I64 | Elem::F64 | Elem::Ptr => 8,
         }
     }
 }
@@ -326,6 +334,7 @@ impl Display for Ty {
             Elem::I32 => "i32",
             Elem::I64 => "i64",
             Elem::F32 => "f32",
+            Elem::F64 => "f64",
             Elem::Ptr => "!llvm.ptr",
         };
         match self.lanes {

@@ -1,6 +1,9 @@
-//! exp, exp2, tanh, sin and cos: in bits against their twins, in units of the last place against f64.
+//! exp, exp2, tanh, sin, cos and a soft fma: in bits against their twins, in units of the last place against f64.
 
-use super::call::MathKernel;
+use airlink_host::reference::{math_function, soft_fma};
+
+use super::call::Function;
+use super::random::Random;
 use super::twins;
 
 type Twin = fn(f32) -> f32;
@@ -25,10 +28,9 @@ fn patterns() -> Vec<f32> {
 fn compiled_functions_equal_their_twins() {
     for (op, twin) in OPS {
         for lanes in [1, 8, 16] {
-            let kernel = MathKernel::new(op, lanes);
-            let mut x = patterns();
-            let mut y = vec![0.0; x.len()];
-            kernel.call(&mut x, &mut y);
+            let function = Function::new(&math_function(op, "f", lanes).unwrap(), "f", 1, lanes);
+            let x = patterns();
+            let y = function.call(&mut [x.clone()]);
             for (x, y) in x.iter().zip(&y) {
                 let expected = twin(*x);
                 let same = expected.to_bits() == y.to_bits() || expected.is_nan() && y.is_nan();
@@ -113,5 +115,29 @@ fn edges() {
     assert_eq!([f32::NEG_INFINITY, -149.0, 128.0, 127.0, 0.0].map(twins::exp2), [0.0, 1e-45, f32::INFINITY, 127f32.exp2(), 1.0]);
     for (op, twin) in OPS {
         assert!(twin(f32::NAN).is_nan(), "{op}");
+    }
+}
+
+/// Against the processor's own, or an exact one of the standard library's.
+#[test]
+fn soft_fma_rounds_once() {
+    let function = Function::new(&soft_fma(), "fmaf", 3, 1);
+    let mut random = Random::new(70);
+    let mut x: [Vec<f32>; 3] = std::array::from_fn(|_| (0..1 << 16).map(|_| f32::from_bits(random.bits() as u32)).collect());
+    for i in 0..1 << 15 {
+        // Sums near a tie, cancellations, subnormal results.
+        let tiny = f32::from_bits((random.bits() >> 33) as u32 & 0x00ff_ffff);
+        match i % 4 {
+            0 => (x[1][i], x[2][i]) = (1.0 + f32::EPSILON, tiny),
+            1 => x[2][i] = -(x[0][i] * x[1][i]),
+            2 => (x[0][i], x[1][i], x[2][i]) = (tiny, 0.5, tiny),
+            _ => x[2][i] = x[0][i] * x[1][i] * f32::EPSILON / 2.0,
+        }
+    }
+    let y = function.call(&mut x.clone());
+    for (i, y) in y.iter().enumerate() {
+        let expected = x[0][i].mul_add(x[1][i], x[2][i]);
+        let same = expected.to_bits() == y.to_bits() || expected.is_nan() && y.is_nan();
+        assert!(same, "{:e} * {:e} + {:e}: {y:e}, not {expected:e}", x[0][i], x[1][i], x[2][i]);
     }
 }
