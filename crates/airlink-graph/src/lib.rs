@@ -10,8 +10,8 @@ mod ranges;
 mod read;
 mod resolve;
 mod roles;
-mod suggest;
 mod text;
+mod words;
 
 pub use device::DEVICES;
 pub use effects::{DataflowEdge, Dependence, Effect};
@@ -26,5 +26,5 @@ pub use graph::{
 pub use read::{EXPANDED_MAX, read};
 pub use resolve::resolve;
 pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists, roles};
-pub use suggest::suggest;
+pub use words::suggest;
 pub use text::text;

@@ -9,7 +9,6 @@ use airlink_diag::{FileId, Finding, Findings, Reported, Severity, Span, codes};
 use toml::de::DeTable;
 
 use crate::{BufferEntry, CompilerOptions, ElfEntry, GraphFile, Placed, StepEntry, ViewEntry};
-pub use table::printable;
 use table::{Table, TableArray};
 
 /// No more steps, buffers and views than this come out of a graph: a slip in `count` must not fill the memory.

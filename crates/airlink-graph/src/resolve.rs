@@ -9,6 +9,7 @@ use airlink_diag::{Finding, Findings, Reported, Severity, Span, codes};
 use airlink_kernel::{FunctionSummary, KernelSummary, KernelType};
 use indexmap::{IndexMap, IndexSet};
 
+use crate::words::count_of;
 use crate::{
     Buffer, BufferEntry, BufferIdx, ByteRange, GraphFile, HostEntry, HostIdx, HostOperand, HostStep, Launch, LaunchEntry,
     LaunchGraph, LaunchIdx, Operand, Placed, Step, StepEntry, View, ViewEntry, ViewIdx,
@@ -187,7 +188,7 @@ impl Resolver<'_> {
         let (given, taken) = (entry.args.value.len(), summary.args.len());
         let is_used = |index: &usize| summary.entries.iter().any(|e| e.accesses.get(*index).is_some_and(|a| !a.is_none()));
         let remedy = if given > taken {
-            format!("remove {} from `args`", count_of(given - taken, "name"))
+            format!("remove {} from `args`", count_of((given - taken) as u64, "name"))
         } else if (0..taken).filter(is_used).count() == given {
             let unused: Vec<String> = (0..taken).filter(|i| !is_used(i)).map(|i| i.to_string()).collect();
             format!("name a buffer for unused arguments too ({}), or remove them from `@{}`", unused.join(", "), summary.name)
@@ -199,11 +200,11 @@ impl Resolver<'_> {
         self.findings.push(
             Finding::error(
                 codes::AL0203,
-                format!("launch `{}` gives {}, `@{}` takes {taken}", entry.name.value, count_of(given, "argument"), summary.name),
+                format!("launch `{}` gives {}, `@{}` takes {taken}", entry.name.value, count_of(given as u64, "argument"), summary.name),
             )
             .at(extra, format!("{given} given"))
-            .also(summary.span, format!("takes {}", count_of(taken, "argument")))
-            .found(count_of(given, "argument"))
+            .also(summary.span, format!("takes {}", count_of(taken as u64, "argument")))
+            .found(count_of(given as u64, "argument"))
             .allowed(taken.to_string())
             .remedy(remedy),
         );
@@ -226,8 +227,4 @@ impl Resolver<'_> {
         let range = buffer.ty.as_ref().map_or(ByteRange::ALL, types::byte_range);
         Some(HostOperand { span, buffer: BufferIdx(index), view: None, range })
     }
-}
-
-fn count_of(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }

@@ -4,6 +4,7 @@ use airlink_diag::{Finding, codes};
 use indexmap::IndexMap;
 
 use super::table::Table;
+use crate::words::count_of;
 use super::{EXPANDED_MAX, Reader, entries, in_file_order, names};
 use crate::{BufferEntry, HostEntry, LaunchEntry, Placed, StepEntry, ViewEntry};
 
@@ -59,7 +60,7 @@ impl Reader {
         table.findings.push(
             Finding::error(codes::AL0109, format!("block `{}` expands to too many steps", head.name.value))
                 .at(head.count.span, "")
-                .found(format!("{template_count} entries, {} times", head.count.value))
+                .found(format!("{}, {}", count_of(template_count, "entry"), count_of(head.count.value, "time")))
                 .allowed(format!("{EXPANDED_MAX} entries in all blocks together"))
                 .source("a guard of airlink against a slip in `count`")
                 .remedy("lower `count`"),

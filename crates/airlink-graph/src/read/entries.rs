@@ -2,9 +2,9 @@
 
 use airlink_diag::{Finding, Findings, codes};
 
-use super::table::{Table, quoted_list};
+use super::table::Table;
 use super::{block, names};
-use crate::suggest::suggest;
+use crate::words::{printable, quoted_list, suggest};
 use crate::{
     BufferEntry, CompilerOptions, DEVICES, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role, StepEntry,
     ViewEntry,
@@ -109,12 +109,14 @@ pub fn compiler(table: &mut Table) -> CompilerOptions {
 pub fn check_device(device: &Placed<String>, findings: &mut Findings) -> bool {
     let is_known = DEVICES.contains(&device.value.as_str());
     if !is_known {
-        let remedy = match suggest(&device.value, DEVICES.iter().copied()) {
+        // `npu2_8col` is not spelled wrong: it is all of `npu2`.
+        let whole = device.value.rsplit_once('_').map(|(whole, _)| whole).filter(|w| DEVICES.contains(w));
+        let remedy = match whole.or_else(|| suggest(&device.value, DEVICES.iter().copied())) {
             Some(near) => format!("write `{near}`"),
             None => "write `npu2` for Strix and Krackan, `npu1` for Phoenix and Hawk Point".to_string(),
         };
         findings.push(
-            Finding::error(codes::AL0109, format!("unknown device `{}`", super::table::printable(&device.value)))
+            Finding::error(codes::AL0109, format!("unknown device `{}`", printable(&device.value)))
                 .at(device.span, "")
                 .allowed(quoted_list(DEVICES))
                 .source("`AIEDevice` of mlir-aie")

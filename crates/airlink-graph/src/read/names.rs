@@ -4,7 +4,7 @@ use airlink_diag::{Finding, Findings, Span, codes};
 use indexmap::IndexMap;
 
 use super::Reader;
-use super::table::printable;
+use crate::words::{plural, printable};
 use crate::{HostEntry, LaunchEntry, Placed, StepEntry, ViewEntry};
 
 /// Whether `name` can prefix a symbol; a finding if not.
@@ -61,11 +61,6 @@ impl Reader {
         report_twice(buffers.chain(self.views.iter().map(|v| ("view", &v.name))), findings);
         report_twice(self.elfs.iter().map(|e| ("ELF", &e.name)), findings);
     }
-}
-
-fn plural(kind: &str) -> String {
-    let ending = if kind.ends_with("ch") { "es" } else { "s" };
-    format!("{kind}{ending}")
 }
 
 fn report_twice<'a>(names: impl Iterator<Item = (&'static str, &'a Placed<String>)>, findings: &mut Findings) {

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use toml::de::{DeTable, DeValue};
 
 use crate::Placed;
-use crate::suggest::suggest;
+use crate::words::{printable, quoted_list, suggest, with_article};
 
 /// A table under reading. Ask for every key that it may have, then call [`Table::finish`].
 pub struct Table<'t, 'f> {
@@ -56,6 +56,7 @@ impl<'t, 'f> Table<'t, 'f> {
             self.missing.retain(|m| Some(*m) != near);
             let place = if self.title.is_empty() { "at the top level".to_string() } else { format!("in `{}`", self.title) };
             let remedy = match near {
+                Some(near) if self.table.contains_key(near) => format!("remove it; `{near}` is given already"),
                 Some(near) => format!("write `{near}`"),
                 None => format!("remove it; known here: {}", quoted_list(&self.known)),
             };
@@ -105,7 +106,7 @@ impl<'t, 'f> Table<'t, 'f> {
                 .at(span, "")
                 .found(found)
                 .allowed(allowed)
-                .remedy(format!("give `{key}` a value that is allowed: {allowed}")),
+                .remedy(format!("give `{key}` {allowed}")),
         );
     }
 
@@ -180,7 +181,7 @@ impl<'t, 'f> Table<'t, 'f> {
         let number = i64::from_str_radix(digits.as_str(), digits.radix()).ok().and_then(|n| u64::try_from(n).ok());
         let in_range = number.filter(|n| *n >= min);
         if in_range.is_none() {
-            self.out_of_range(key, span, &digits.to_string(), &format!("{min} to {}", i64::MAX));
+            self.out_of_range(key, span, &digits.to_string(), &format!("a number from {min} up, below 2^63"));
         }
         in_range
     }
@@ -302,20 +303,4 @@ impl<'t, 'f> Table<'t, 'f> {
         let parent = self.title.trim_matches(['[', ']']);
         if parent.is_empty() { key.to_string() } else { format!("{parent}.{key}") }
     }
-}
-
-fn with_article(kind: &str) -> String {
-    let article = if kind.starts_with(['a', 'i']) { "an" } else { "a" };
-    format!("{article} {kind}")
-}
-
-/// `` `a`, `b` ``
-pub fn quoted_list(names: &[&str]) -> String {
-    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// Text that is safe in a headline: one line, and short.
-pub fn printable(text: &str) -> String {
-    let escaped: String = text.escape_debug().take(60).collect();
-    if escaped.len() < text.len() { format!("{escaped}...") } else { escaped }
 }

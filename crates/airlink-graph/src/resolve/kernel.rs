@@ -5,7 +5,7 @@ use airlink_kernel::{FunctionSummary, KernelSummary};
 use indexmap::IndexMap;
 
 use super::Picked;
-use crate::suggest::suggest;
+use crate::words::{count_of, suggest};
 use crate::{GraphFile, LaunchEntry, StepEntry};
 
 /// Per launch of `graph`, in order, its function. Findings about a kernel come once, at the first launch that runs it.
@@ -70,7 +70,7 @@ fn pick_one<'k>(entry: &LaunchEntry, summary: &'k KernelSummary, findings: &mut 
             Finding::error(codes::AL0211, format!("kernel `@{}` returns values", function.name))
                 .at(entry.kernel.span, "run here")
                 .also(function.span, "a kernel writes its results through its arguments")
-                .found(format!("{} results", function.result_count))
+                .found(count_of(function.result_count as u64, "result"))
                 .allowed("0")
                 .remedy("pass a memref for each result and write to it"),
         );

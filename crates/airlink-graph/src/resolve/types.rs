@@ -3,7 +3,7 @@
 use airlink_diag::{Finding, Findings, Span, codes};
 use airlink_kernel::{FunctionSummary, KernelType, MemRefType};
 
-use crate::read::printable;
+use crate::words::printable;
 use crate::{ByteRange, LaunchEntry, Placed};
 
 /// Parses a `type` of the graph; a finding if it is none.

@@ -5,7 +5,7 @@ use airlink_kernel::{KernelType, MemRefType};
 use indexmap::IndexMap;
 
 use super::types;
-use crate::suggest::suggest;
+use crate::words::suggest;
 use crate::{Buffer, BufferIdx, ByteRange, View, ViewEntry};
 
 /// Places a view in its buffer, or reports why not.

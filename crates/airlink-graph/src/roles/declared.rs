@@ -95,8 +95,5 @@ fn contradiction(
             let verb = if e.is_write { "written" } else { "read" };
             f.also(e.span, format!("{verb} here")).maybe_also(e.op_span, format!("{verb} by the kernel"))
         })
-        .found(found.as_str())
-        .allowed(declared.value.as_str())
-        .source("the dataflow of the graph")
         .remedy(format!("write `role = \"{}\"`, or remove `role`", found.as_str()))
 }

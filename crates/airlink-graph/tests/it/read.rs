@@ -311,3 +311,14 @@ fn nul_bytes_and_deep_nesting_have_codes_of_their_own() {
     let dotted = format!("{HEAD}{} = 1\n", vec!["a"; 20_000].join("."));
     assert!(support::codes(&read(&dotted).1).contains(&"error AL0104".to_string()));
 }
+
+#[test]
+fn remedies_name_the_edit() {
+    let remedy = |text: &str| read(text).1.iter().next().unwrap().remedy.clone().unwrap();
+    let head = |device: &str| format!("[graph]\nname = \"g\"\ndevice = \"{device}\"\n{LAUNCH}");
+    assert_eq!(remedy(&head("npu2_8col")), "write `npu2`");
+    assert_eq!(remedy(&head("npu2_5cols")), "write `npu2_5col`");
+    assert!(remedy(&head("xilinx")).starts_with("write `npu2` for Strix"));
+    assert_eq!(remedy(&format!("{HEAD}{LAUNCH}kernels = \"k\"\n")), "remove it; `kernel` is given already");
+    assert_eq!(remedy(&format!("{HEAD}{LAUNCH}k_split = 0\n")), "give `k_split` a number from 1 up, below 2^63");
+}

@@ -1,4 +1,4 @@
-//! The nearest name to a misspelt one.
+//! Words for findings.
 
 /// The name among `known` that `name` is most likely meant to be, if one is near enough.
 pub fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -35,4 +35,34 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     rows[a.len()][b.len()]
+}
+
+/// `` `a`, `b` ``
+pub fn quoted_list(names: &[&str]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// Text that is safe in a headline: one line, and short.
+pub fn printable(text: &str) -> String {
+    let escaped: String = text.escape_debug().take(60).collect();
+    if escaped.len() < text.len() { format!("{escaped}...") } else { escaped }
+}
+
+/// `1 launch`, `2 launches`.
+pub fn count_of(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {}", plural(noun)) }
+}
+
+pub fn plural(noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if noun.ends_with("ch") => format!("{noun}es"),
+        None => format!("{noun}s"),
+    }
+}
+
+/// `an integer`.
+pub fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
 }
