@@ -53,7 +53,8 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
 /// Name, kernel, operands of a launch.
 fn launch_row(launch: &LaunchPlan, graph: &LaunchGraph) -> [String; 3] {
     let file = launch.kernel.rsplit('/').next().unwrap_or(&launch.kernel);
-    let mut kernel: String = file.strip_suffix(".mlir").unwrap_or(file).to_string();
+    let stem = file.strip_suffix(".mlir").unwrap_or(file);
+    let mut kernel = stem.strip_suffix(".air").unwrap_or(stem).to_string();
     if kernel.chars().count() > KERNEL_WIDTH_MAX {
         kernel = kernel.chars().take(KERNEL_WIDTH_MAX - 2).chain("..".chars()).collect();
     }

@@ -41,18 +41,18 @@ fn errors_of(text: &str) -> Vec<String> {
 
 #[test]
 fn one_elf_has_the_name_of_the_graph() {
-    assert_eq!(cuts_of(&straight()), ["g: a b c d | end of the program"]);
+    assert_eq!(cuts_of(&straight()), ["prog: a b c d | end of the program"]);
 }
 
 #[test]
 fn a_host_step_cuts() {
-    assert_eq!(cuts_of(&chain()), ["g_1: a b | host step `attention` follows", "g_2: c d | end of the program"]);
+    assert_eq!(cuts_of(&chain()), ["prog_1: a b | host step `attention` follows", "prog_2: c d | end of the program"]);
 }
 
 #[test]
 fn host_steps_at_the_ends_and_in_a_row_make_no_empty_elf() {
     let text = host("first", &[], &["t0"]) + &straight() + &host("last", &["t4"], &[]) + &host("more", &["t4"], &[]);
-    assert_eq!(cuts_of(&text), ["g: a b c d | host step `last` follows"]);
+    assert_eq!(cuts_of(&text), ["prog: a b c d | host step `last` follows"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_launch_that_must_not_be_fused_is_alone() {
     let never = straight().replacen("name = \"b\"", "fuse = \"never\"\nname = \"b\"", 1);
     let alone = "launch `b` must not be fused";
     let expected =
-        [format!("g_1: a | {alone}"), format!("g_2: b | {alone}"), "g_3: c d | end of the program".to_string()];
+        [format!("prog_1: a | {alone}"), format!("prog_2: b | {alone}"), "prog_3: c d | end of the program".to_string()];
     assert_eq!(cuts_of(&never), expected);
 }
 

@@ -12,7 +12,7 @@ use indexmap::IndexMap;
 pub const VEC: &str = "memref<16xf32>";
 
 /// A kernel module with one function `@k`.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Kernel {
     path: String,
     args: Vec<(String, String)>,
@@ -24,7 +24,7 @@ pub struct Kernel {
     second_link: Option<String>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Extern {
     symbol: String,
     inputs: Vec<String>,
@@ -210,7 +210,7 @@ pub struct Planned {
 /// Plans `text` below a head, where objects are found by launch and `link_with`.
 pub fn plan_with(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInfo)]) -> Planned {
     let mut findings = Findings::default();
-    let file = findings.sources.add("graph.toml", format!("[graph]\nname = \"g\"\ndevice = \"npu2\"\n{text}"));
+    let file = findings.sources.add("graph.toml", format!("[graph]\nname = \"prog\"\ndevice = \"npu2\"\n{text}"));
     let kernels: IndexMap<_, _> = kernels.iter().map(|k| (k.path.clone(), k.summary(&mut findings))).collect();
     let graph =
         airlink_graph::read(file, &mut findings).and_then(|g| airlink_graph::resolve(g, &kernels, &mut findings));

@@ -1,5 +1,6 @@
 //! Object variants: who shares an object, and what each is called.
 
+use airlink_kernel::LocalKind;
 use airlink_plan::Plan;
 
 use crate::support::{Kernel, copy, elf, errors, gemv, host, launch, plan_ok};
@@ -177,7 +178,7 @@ fn declarations_that_nobody_calls_are_kept() {
     assert_eq!(objects(&plan), ["o.o: f=f | 0"]);
     assert!(!plan.elfs[0].externs[0].is_called && !plan.objects[0].symbols["f"].is_called);
     // Functions beside the kernel may call it.
-    let (text, kernels) = copies(&[copy("").only_declares("f", &["i32"], Some("o.o")).function("helper", false)]);
+    let (text, kernels) = copies(&[copy("").only_declares("f", &["i32"], Some("o.o")).local(LocalKind::Function, "helper")]);
     assert!(plan_ok(&text, &kernels).elfs[0].externs[0].is_called);
 }
 
