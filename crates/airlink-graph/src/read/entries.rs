@@ -110,7 +110,8 @@ pub fn check_device(device: &Placed<String>, findings: &mut Findings) -> bool {
     let is_known = DEVICES.contains(&device.value.as_str());
     if !is_known {
         // `npu2_8col` is not spelled wrong: it is all of `npu2`.
-        let whole = device.value.rsplit_once('_').map(|(whole, _)| whole).filter(|w| DEVICES.contains(w));
+        let columns = |(_, part): &(&str, &str)| part.strip_suffix("col").is_some_and(|n| n.parse::<u32>().is_ok());
+        let whole = device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| DEVICES.contains(w));
         let remedy = match whole.or_else(|| suggest(&device.value, DEVICES.iter().copied())) {
             Some(near) => format!("write `{near}`"),
             None => "write `npu2` for Strix and Krackan, `npu1` for Phoenix and Hawk Point".to_string(),
