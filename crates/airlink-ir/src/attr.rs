@@ -113,3 +113,26 @@ pub fn resource_key(attribute: Attribute<'_>) -> Option<String> {
     };
     Some(key.to_string())
 }
+
+/// The parts of a symbol reference, the module's symbol first; `None` for another kind of attribute.
+pub fn symbol_path<'c>(attribute: Attribute<'c>) -> Option<Vec<&'c str>> {
+    // SAFETY: the attribute is valid and a symbol reference; positions are in range; texts live in the context.
+    unsafe {
+        let raw = attribute.to_raw();
+        if !m::mlirAttributeIsASymbolRef(raw) {
+            return None;
+        }
+        let nested = (0..m::mlirSymbolRefAttrGetNumNestedReferences(raw))
+            .map(|i| text(m::mlirSymbolRefAttrGetRootReference(m::mlirSymbolRefAttrGetNestedReference(raw, i))));
+        Some(std::iter::once(text(m::mlirSymbolRefAttrGetRootReference(raw))).chain(nested).collect())
+    }
+}
+
+/// The bytes of a `dense_resource` attribute; none for another kind.
+pub fn resource_bytes<'c>(attribute: Attribute<'c>) -> &'c [u8] {
+    // SAFETY: the attribute is valid; its blob lives in the context.
+    unsafe {
+        let raw = airlink_mlir_sys::airlinkDenseResourceBytes(attribute.to_raw());
+        if raw.length == 0 { &[] } else { std::slice::from_raw_parts(raw.data.cast(), raw.length) }
+    }
+}

@@ -58,7 +58,10 @@ impl Ir {
     pub fn register_passes(&self) {
         register_all_passes();
         // SAFETY: registration guards itself against a second call.
-        //unsafe { sys::airlinkRegisterPasses() };
+        unsafe {
+            sys::airlinkRegisterPasses();
+            sys::airlinkRegisterHostPasses();
+        }
     }
 
     /// What MLIR said since the last call.

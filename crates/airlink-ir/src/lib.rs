@@ -4,6 +4,7 @@
 //! With `airlink-mlir-sys` this is where MLIR's C interface is called.
 
 pub mod attr;
+pub mod codegen;
 mod context;
 pub mod edit;
 mod parse;
@@ -13,7 +14,7 @@ mod summary;
 mod walk;
 
 pub use context::Ir;
-pub use parse::{BRACKET_DEPTH_MAX, parse, parse_text};
+pub use parse::{BRACKET_DEPTH_MAX, parse, parse_part, parse_text};
 pub use place::{locate, span_of};
 pub use print::print;
 pub use summary::summarize;

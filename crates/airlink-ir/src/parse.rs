@@ -24,9 +24,24 @@ pub fn parse<'c>(
     location_name: &str,
     findings: &mut Findings,
 ) -> Result<Module<'c>, Reported> {
-    reject_hostile_text(file, findings)?;
+    let text = findings.sources.text(file).to_string();
+    parse_part(ir, &text, file, location_name, findings)
+}
+
+/// As [`parse`], for a part of `file` that keeps the line numbers it has there.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_part<'c>(
+    ir: &'c Ir,
+    text: &str,
+    file: FileId,
+    location_name: &str,
+    findings: &mut Findings,
+) -> Result<Module<'c>, Reported> {
+    reject_hostile_text(text, file, findings)?;
     findings.sources.name_in_locations(file, location_name);
-    let module = parse_text(ir, findings.sources.text(file), location_name);
+    let module = parse_text(ir, text, location_name);
     let messages = ir.take_messages();
     match module {
         Some(module) => Ok(module),
@@ -56,8 +71,7 @@ pub fn parse_text<'c>(ir: &'c Ir, text: &str, name: &str) -> Option<Module<'c>> 
     }
 }
 
-fn reject_hostile_text(file: FileId, findings: &mut Findings) -> Result<(), Reported> {
-    let text = findings.sources.text(file);
+fn reject_hostile_text(text: &str, file: FileId, findings: &mut Findings) -> Result<(), Reported> {
     if let Some(at) = text.find('\0') {
         return Err(findings.fail(
             Finding::error(codes::AL0103, "this file holds a NUL byte")

@@ -1,0 +1,263 @@
+//! Whether two pieces of IR are the same program up to names.
+//!
+//! Equal means: the same operations, operands, types, attributes and regions in the same order, under one bijection of
+//! values, one of symbols per kind, and one of launch, segment and herd names. The order of module-level symbols,
+//! locations and aliases don't count. `link_with` strings do, but for a file that maps along with its symbol.
+//! Nothing is folded or deduplicated. Both pieces must live in one context: equal attributes are then one object.
+
+mod attributes;
+mod module;
+mod names;
+mod symbols;
+
+pub use module::modules;
+pub use names::{NameKind, Names};
+pub use symbols::Symbols;
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use airlink_ir::melior::ir::block::BlockLike;
+use airlink_ir::melior::ir::operation::OperationLike;
+use airlink_ir::melior::ir::{BlockRef, RegionLike, ValueLike};
+use airlink_ir::{OperationRef, Value, name};
+
+/// A place where two pieces of IR differ.
+#[derive(Clone, Debug)]
+pub struct Difference<'c, 'a> {
+    pub text: String,
+    pub a: Option<OperationRef<'c, 'a>>,
+    pub b: Option<OperationRef<'c, 'a>>,
+}
+
+/// The comparison of `a` with `b`: what maps to what so far, and how they differ.
+pub struct Same<'c, 'a> {
+    /// From a value's identity in one to its partner's in the other. Looked up, never iterated.
+    a_to_b: HashMap<usize, usize>,
+    b_to_a: HashMap<usize, usize>,
+    blocks: HashMap<usize, usize>,
+    pub names: Names,
+    pub differences: Vec<Difference<'c, 'a>>,
+    pub(crate) symbols_a: Rc<Symbols<'c, 'a>>,
+    pub(crate) symbols_b: Rc<Symbols<'c, 'a>>,
+    /// Attributes that the caller compares, on whatever op they stand.
+    pub ignored_attributes: &'static [&'static str],
+    /// Definitions whose names were bound and that are still to be compared.
+    pub(crate) pending: VecDeque<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
+}
+
+/// No more than this many differences are kept: the first ones tell the story.
+const DIFFERENCE_COUNT_MAX: usize = 20;
+
+impl<'c, 'a> Same<'c, 'a> {
+    /// A comparison of ops of two modules whose symbols are these.
+    pub fn new(symbols_a: Rc<Symbols<'c, 'a>>, symbols_b: Rc<Symbols<'c, 'a>>) -> Self {
+        Same {
+            ignored_attributes: &[],
+            symbols_a,
+            symbols_b,
+            pending: VecDeque::new(),
+            a_to_b: HashMap::new(),
+            b_to_a: HashMap::new(),
+            blocks: HashMap::new(),
+            names: Names::default(),
+            differences: Vec::new(),
+        }
+    }
+
+    /// Whether no more differences are wanted.
+    pub fn is_full(&self) -> bool {
+        self.differences.len() >= DIFFERENCE_COUNT_MAX
+    }
+
+    pub fn differ(
+        &mut self,
+        a: Option<OperationRef<'c, 'a>>,
+        b: Option<OperationRef<'c, 'a>>,
+        text: impl Into<String>,
+    ) -> bool {
+        if !self.is_full() {
+            self.differences.push(Difference { text: text.into(), a, b });
+        }
+        false
+    }
+
+    /// Says that value `a` is value `b`; false if either has another partner.
+    pub fn bind(&mut self, a: Value<'c, 'a>, b: Value<'c, 'a>) -> bool {
+        let (ka, kb) = (identity(a), identity(b));
+        let forward = *self.a_to_b.entry(ka).or_insert(kb);
+        let backward = *self.b_to_a.entry(kb).or_insert(ka);
+        forward == kb && backward == ka
+    }
+
+    /// Says that `a` stands for `b` without asking that `b` stands for `a` alone: two arguments of a kernel may be wired
+    /// to one buffer.
+    pub fn bind_argument(&mut self, a: Value<'c, 'a>, b: Value<'c, 'a>) {
+        self.a_to_b.insert(identity(a), identity(b));
+        self.b_to_a.entry(identity(b)).or_insert(identity(a));
+    }
+
+    /// Whether `b` stands for `a`.
+    pub fn is_bound(&self, a: Value<'c, 'a>, b: Value<'c, 'a>) -> bool {
+        self.a_to_b.get(&identity(a)) == Some(&identity(b))
+    }
+
+    /// Compares two sequences of ops one by one; stops at the first op of another name, since what follows has shifted.
+    pub fn ops(&mut self, a: &[OperationRef<'c, 'a>], b: &[OperationRef<'c, 'a>]) -> bool {
+        let mut same = true;
+        for (a, b) in a.iter().zip(b) {
+            if self.is_full() {
+                return false;
+            }
+            if name(*a) != name(*b) {
+                return self.differ(Some(*a), Some(*b), format!("`{}` against `{}`", name(*a), name(*b)));
+            }
+            same &= self.op(*a, *b);
+        }
+        if let Some(extra) = a.get(b.len()) {
+            same = self.differ(Some(*extra), None, format!("`{}` has no partner", name(*extra)));
+        }
+        if let Some(extra) = b.get(a.len()) {
+            same = self.differ(None, Some(*extra), format!("`{}` has no partner", name(*extra)));
+        }
+        same
+    }
+
+    /// Compares two ops of one name: operands, attributes, result types, successors, regions.
+    pub fn op(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        self.operands(a, b) & self.op_but_operands(a, b)
+    }
+
+    /// As [`Same::op`], where the caller has compared the operands.
+    pub(crate) fn op_but_operands(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        self.attributes(a, b) & self.results(a, b) & self.successors(a, b) & self.regions(a, b)
+    }
+
+    fn operands(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        if a.operand_count() != b.operand_count() {
+            let text = format!("`{}` has {} operands against {}", name(a), a.operand_count(), b.operand_count());
+            return self.differ(Some(a), Some(b), text);
+        }
+        let mut same = true;
+        for (i, (x, y)) in a.operands().zip(b.operands()).enumerate() {
+            if x.r#type() != y.r#type() {
+                let text = format!("operand {i} of `{}` is `{}` against `{}`", name(a), x.r#type(), y.r#type());
+                same = self.differ(Some(a), Some(b), text);
+            } else if !self.is_bound(x, y) && !self.bind_forward(x, y) {
+                same = self.differ(Some(a), Some(b), format!("operand {i} of `{}` is another value", name(a)));
+            }
+        }
+        same
+    }
+
+    /// A value may be used before its definition is compared, in loops of blocks: then the use binds it, and the
+    /// definition must agree.
+    fn bind_forward(&mut self, a: Value<'c, 'a>, b: Value<'c, 'a>) -> bool {
+        !self.a_to_b.contains_key(&identity(a)) && !self.b_to_a.contains_key(&identity(b)) && self.bind(a, b)
+    }
+
+    fn results(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        if a.result_count() != b.result_count() {
+            let text = format!("`{}` has {} results against {}", name(a), a.result_count(), b.result_count());
+            return self.differ(Some(a), Some(b), text);
+        }
+        let mut same = true;
+        for (i, (x, y)) in a.results().zip(b.results()).enumerate() {
+            if x.r#type() != y.r#type() {
+                let text = format!("result {i} of `{}` is `{}` against `{}`", name(a), x.r#type(), y.r#type());
+                same = self.differ(Some(a), Some(b), text);
+            } else if !self.bind(x.into(), y.into()) {
+                same = self.differ(Some(a), Some(b), format!("result {i} of `{}` is used as another value", name(a)));
+            }
+        }
+        same
+    }
+
+    fn successors(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        let same_count = a.successor_count() == b.successor_count();
+        let pairs: Vec<_> = a.successors().zip(b.successors()).collect();
+        if same_count && pairs.into_iter().all(|(x, y)| self.bind_block(x, y)) {
+            return true;
+        }
+        self.differ(Some(a), Some(b), format!("`{}` branches to other blocks", name(a)))
+    }
+
+    /// Says that block `a` is block `b`.
+    pub fn bind_block(&mut self, a: BlockRef<'c, 'a>, b: BlockRef<'c, 'a>) -> bool {
+        let (ka, kb) = (a.to_raw().ptr as usize, b.to_raw().ptr as usize);
+        *self.blocks.entry(ka).or_insert(kb) == kb
+    }
+
+    fn regions(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        if a.region_count() != b.region_count() {
+            return self.differ(Some(a), Some(b), format!("`{}` has another number of regions", name(a)));
+        }
+        let mut same = true;
+        for (x, y) in a.regions().zip(b.regions()) {
+            let (blocks_a, blocks_b) = (blocks(x), blocks(y));
+            if blocks_a.len() != blocks_b.len() {
+                let text = format!("`{}` has {} blocks against {}", name(a), blocks_a.len(), blocks_b.len());
+                same = self.differ(Some(a), Some(b), text);
+                continue;
+            }
+            for (x, y) in blocks_a.into_iter().zip(blocks_b) {
+                same &= self.block(a, b, x, y);
+            }
+        }
+        same
+    }
+
+    fn block(
+        &mut self,
+        a: OperationRef<'c, 'a>,
+        b: OperationRef<'c, 'a>,
+        x: BlockRef<'c, 'a>,
+        y: BlockRef<'c, 'a>,
+    ) -> bool {
+        if !self.bind_block(x, y) {
+            return self.differ(Some(a), Some(b), format!("blocks of `{}` stand in another order", name(a)));
+        }
+        self.block_arguments(a, b, x, y) && self.ops(&ops_of(x), &ops_of(y))
+    }
+
+    /// Binds the arguments of two blocks that belong to `a` and `b`.
+    pub fn block_arguments(
+        &mut self,
+        a: OperationRef<'c, 'a>,
+        b: OperationRef<'c, 'a>,
+        x: BlockRef<'c, 'a>,
+        y: BlockRef<'c, 'a>,
+    ) -> bool {
+        if x.argument_count() != y.argument_count() {
+            let text = format!(
+                "a block of `{}` takes {} arguments against {}",
+                name(a),
+                x.argument_count(),
+                y.argument_count()
+            );
+            return self.differ(Some(a), Some(b), text);
+        }
+        for i in 0..x.argument_count() {
+            let (Ok(p), Ok(q)) = (x.argument(i), y.argument(i)) else { continue };
+            if p.r#type() != q.r#type() || !self.bind(p.into(), q.into()) {
+                let text = format!("block argument {i} of `{}` is `{}` against `{}`", name(a), p.r#type(), q.r#type());
+                return self.differ(Some(a), Some(b), text);
+            }
+        }
+        true
+    }
+}
+
+pub(crate) fn identity(value: Value<'_, '_>) -> usize {
+    value.to_raw().ptr as usize
+}
+
+/// The blocks of a region in order.
+pub(crate) fn blocks<'c, 'a>(region: impl RegionLike<'c, 'a>) -> Vec<BlockRef<'c, 'a>> {
+    std::iter::successors(region.first_block(), |b| b.next_in_region()).collect()
+}
+
+/// The ops of a block in order.
+pub(crate) fn ops_of<'c, 'a>(block: BlockRef<'c, 'a>) -> Vec<OperationRef<'c, 'a>> {
+    std::iter::successors(block.first_operation(), |o| o.next_in_block()).collect()
+}

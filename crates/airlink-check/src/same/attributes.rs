@@ -1,0 +1,108 @@
+//! Attributes under the bijection of names.
+
+use airlink_ir::melior::ir::attribute::AttributeLike;
+use airlink_ir::melior::ir::operation::OperationLike;
+use airlink_ir::{Attribute, OperationRef, attr, name};
+
+use super::{NameKind, Same};
+
+impl<'c, 'a> Same<'c, 'a> {
+    /// Compares every attribute of two ops of one name.
+    pub(super) fn attributes(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        self.attributes_except(a, b, self.ignored_attributes)
+    }
+
+    /// Compares the attributes of two ops but for those named.
+    pub fn attributes_except(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>, except: &[&str]) -> bool {
+        let mut same = true;
+        for (key, x) in attr::all(a) {
+            if except.contains(&key) {
+                continue;
+            }
+            match b.attribute(key) {
+                Ok(y) => {
+                    if !self.named_attribute(a, key, x, y) {
+                        let text = format!("`{key}` of `{}` is {x} against {y}", name(a));
+                        same = self.differ(Some(a), Some(b), text);
+                    }
+                }
+                Err(_) => {
+                    same = self.differ(Some(a), Some(b), format!("`{}` lost its attribute `{key} = {x}`", name(a)));
+                }
+            }
+        }
+        for (key, y) in attr::all(b) {
+            if !except.contains(&key) && a.attribute(key).is_err() {
+                same = self.differ(Some(a), Some(b), format!("`{}` gained the attribute `{key} = {y}`", name(a)));
+            }
+        }
+        same
+    }
+
+    fn named_attribute(&mut self, op: OperationRef<'c, 'a>, key: &str, x: Attribute<'c>, y: Attribute<'c>) -> bool {
+        match (key, attr::as_string(x), attr::as_string(y)) {
+            ("sym_name", Some(x), Some(y)) => match NameKind::of_hierarchy(op) {
+                Some(kind) => self.names.bind(kind, x, y),
+                None => self.names.bind(NameKind::of_symbol(op), x, y),
+            },
+            // Objects are judged with the externs that a herd calls: see `Same::links`.
+            ("link_with", Some(_), Some(_)) => true,
+            _ => self.attribute(x, y),
+        }
+    }
+
+    /// Whether two attributes are equal once symbol references are mapped.
+    pub(super) fn attribute(&mut self, x: Attribute<'c>, y: Attribute<'c>) -> bool {
+        if x == y && !has_symbol(x) {
+            return true;
+        }
+        if let (Some(x), Some(y)) = (attr::symbol_path(x), attr::symbol_path(y)) {
+            return x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| self.symbol(x, y));
+        }
+        if let (Some(_), Some(_)) = (attr::resource_key(x), attr::resource_key(y)) {
+            return attr::resource_bytes(x) == attr::resource_bytes(y) && resource_type(x) == resource_type(y);
+        }
+        let (list_x, list_y) = (attr::elements(x), attr::elements(y));
+        if !list_x.is_empty() && list_x.len() == list_y.len() {
+            return list_x.into_iter().zip(list_y).all(|(x, y)| self.attribute(x, y));
+        }
+        let (dict_x, dict_y) = (attr::entries(x), attr::entries(y));
+        !dict_x.is_empty()
+            && dict_x.len() == dict_y.len()
+            && dict_x.into_iter().zip(dict_y).all(|((k, x), (l, y))| k == l && self.attribute(x, y))
+    }
+
+    /// A reference by name. The first part names a symbol of the module, whose definition is then compared too; what
+    /// the module does not define must be called the same, and so must further parts that name what is inside it.
+    fn symbol(&mut self, x: &str, y: &str) -> bool {
+        match (self.symbols_a.get(x), self.symbols_b.get(y)) {
+            (Some(a), Some(b)) => self.bind_symbols(a, b),
+            (None, None) => x == y,
+            _ => false,
+        }
+    }
+
+    /// Says that definition `a` is definition `b`, to be compared later; false if either has another partner.
+    pub fn bind_symbols(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        let (kind, kind_b) = (NameKind::of_symbol(a), NameKind::of_symbol(b));
+        let (Some(x), Some(y)) = (attr::string(a, "sym_name"), attr::string(b, "sym_name")) else { return false };
+        let is_new = self.names.get(kind, x).is_none();
+        if kind != kind_b || !self.names.bind(kind, x, y) {
+            return false;
+        }
+        if is_new {
+            self.pending.push_back((a, b));
+        }
+        true
+    }
+}
+
+fn resource_type(attribute: Attribute<'_>) -> String {
+    attribute.r#type().to_string()
+}
+
+fn has_symbol(attribute: Attribute<'_>) -> bool {
+    attr::symbol_path(attribute).is_some()
+        || attr::elements(attribute).into_iter().any(has_symbol)
+        || attr::entries(attribute).into_iter().any(|(_, a)| has_symbol(a))
+}

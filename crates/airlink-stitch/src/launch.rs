@@ -1,0 +1,107 @@
+//! One launch: the body of its kernel function becomes part of the fused function.
+
+use airlink_diag::Findings;
+use airlink_graph::LaunchGraph;
+use airlink_ir::edit::{self, clone_module, move_to_end, untied, untied_block};
+use airlink_ir::melior::ir::block::BlockLike;
+use airlink_ir::melior::ir::operation::{OperationBuilder, OperationLike};
+use airlink_ir::melior::ir::{Block, Location, RegionLike, RegionRef};
+use airlink_ir::{BlockRef, Module, OperationRef, attr, children, collect, function_body, name};
+use airlink_plan::LaunchPlan;
+
+use crate::{Fused, names, wrap};
+
+impl<'c> Fused<'c> {
+    /// Clones the kernel, gives the clone the plan's names, wraps what is bare, and moves it here.
+    pub fn add_launch(
+        &mut self,
+        graph: &LaunchGraph,
+        kernel: &Module<'c>,
+        plan: &LaunchPlan,
+        findings: &mut Findings,
+    ) {
+        let clone = clone_module(kernel);
+        let root = untied(clone.as_operation());
+        let function = children(root)
+            .into_iter()
+            .find(|op| name(*op) == "func.func" && attr::string(*op, "sym_name") == Some(&plan.function));
+        let Some(function) = function else { return };
+        self.take_module_attributes(root, findings);
+        for dropped in children(root) {
+            if attr::string(dropped, "sym_name").is_some_and(|s| plan.dropped_functions.iter().any(|d| d == s)) {
+                edit::erase(dropped);
+            }
+        }
+        names::apply(self.ir, root, plan);
+        let span = graph.launch(plan.launch).name.span;
+        if let Err(finding) = wrap::bare_entries(self.ir, function, plan) {
+            findings.push(finding.also(span, "the launch"));
+            return;
+        }
+        self.take_function_attributes(function, &collect(function, "air.launch"), plan, findings);
+        self.take_symbols(root, function);
+        self.take_body(function, plan);
+    }
+
+    /// Declarations, channels, globals and helper functions move to the fused module; an extern only once.
+    fn take_symbols(&mut self, root: OperationRef<'c, 'c>, function: OperationRef<'c, 'c>) {
+        let body = untied_block(self.module.body());
+        for op in children(root) {
+            if op == function {
+                continue;
+            }
+            let symbol = attr::string(op, "sym_name").unwrap_or_default();
+            let is_extern = name(op) == "func.func" && function_body(op).is_none();
+            if is_extern && !self.externs.insert(symbol.to_string()) {
+                continue;
+            }
+            if name(op) == "func.func" {
+                edit::set_attribute(op, "sym_visibility", edit::string(self.ir, "private"));
+            }
+            move_to_end(op, body);
+        }
+    }
+
+    /// Moves the function's ops behind what is there. A function of several blocks brings them along, and every return
+    /// becomes a branch to a new block, where the next launch goes.
+    fn take_body(&mut self, function: OperationRef<'c, 'c>, plan: &LaunchPlan) {
+        let Some(entry) = function_body(function) else { return };
+        for (i, operand) in plan.operands.iter().enumerate() {
+            if let Ok(argument) = entry.argument(i) {
+                edit::replace_uses(argument.into(), self.operand(operand));
+            }
+        }
+        let others: Vec<_> = std::iter::successors(entry.next_in_region(), |b| b.next_in_region()).collect();
+        if others.is_empty() {
+            for op in ops(entry) {
+                if name(op) != "func.return" {
+                    move_to_end(op, self.block);
+                }
+            }
+            return;
+        }
+        let region: RegionRef<'c, 'c> = self.function.regions().next().expect("a function has a region");
+        ops(entry).into_iter().for_each(|op| move_to_end(op, self.block));
+        others.iter().for_each(|b| edit::move_block(*b, region));
+        let next = untied_block(region.append_block(Block::new(&[])));
+        for block in std::iter::once(self.block).chain(others) {
+            return_to(self.ir, block, next);
+        }
+        self.block = next;
+    }
+}
+
+/// Replaces the block's return, if it has one, by a branch to `next`.
+fn return_to<'c>(ir: &'c airlink_ir::Ir, block: BlockRef<'c, 'c>, next: BlockRef<'c, 'c>) {
+    let Some(end) = block.terminator().filter(|op| name(*op) == "func.return") else { return };
+    edit::erase(end);
+    let branch = OperationBuilder::new("cf.br", Location::unknown(ir.context()))
+        .add_successors(&[&next])
+        .build()
+        .expect("a branch builds");
+    block.append_operation(branch);
+}
+
+fn ops<'c>(block: BlockRef<'c, 'c>) -> Vec<OperationRef<'c, 'c>> {
+    std::iter::successors(block.first_operation(), |o| o.next_in_block()).collect()
+}

@@ -1,0 +1,56 @@
+//! The names of one kernel's clone become those of the plan.
+
+use airlink_ir::edit::{self, rename_resources, rename_symbols, set_attribute};
+use airlink_ir::{Ir, OperationRef, Walk, attr, children, name, walk};
+use airlink_kernel::LocalKind;
+use airlink_plan::LaunchPlan;
+
+/// Renames local symbols, externs, hierarchy names, resource keys and object files in the clone of a kernel's module.
+pub(crate) fn apply(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) {
+    let locals = launch.locals.iter().filter(|l| l.kind.is_symbol()).map(|l| (l.from.as_str(), l.to.as_str()));
+    let externs = launch.externs.iter().map(|(from, to)| (from.as_str(), to.symbol.as_str()));
+    let symbols: Vec<_> = locals.chain(externs).filter(|(from, to)| from != to).collect();
+    // Declarations get their object before their name, which is how the plan knows them.
+    link(ir, module, launch);
+    rename_symbols(module, ir, &symbols);
+    let resources: Vec<_> = launch
+        .locals
+        .iter()
+        .filter(|l| l.kind == LocalKind::Resource && l.from != l.to)
+        .map(|l| (l.from.as_str(), l.to.as_str()))
+        .collect();
+    rename_resources(module, &resources);
+    hierarchy(ir, module, launch);
+}
+
+/// Launches, segments and herds have names that are no symbols.
+fn hierarchy(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) {
+    let new_name = |kind, old: &str| launch.locals.iter().find(|l| l.kind == kind && l.from == old).map(|l| &l.to);
+    walk(module, &mut |op| {
+        let kind = match name(op) {
+            "air.launch" => LocalKind::Launch,
+            "air.segment" => LocalKind::Segment,
+            "air.herd" => LocalKind::Herd,
+            _ => return Walk::Into,
+        };
+        if let Some(new) = attr::string(op, "sym_name").and_then(|old| new_name(kind, old)) {
+            set_attribute(op, "sym_name", edit::string(ir, new));
+        }
+        if let Some(new) = attr::string(op, "link_with").and_then(|old| launch.files.get(old)) {
+            set_attribute(op, "link_with", edit::string(ir, new));
+        }
+        Walk::Into
+    });
+}
+
+fn link(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) {
+    for op in children(module) {
+        let Some(planned) = attr::string(op, "sym_name").and_then(|s| launch.externs.get(s)) else { continue };
+        match &planned.link_with {
+            Some(file) => set_attribute(op, "link_with", edit::string(ir, file)),
+            None => {
+                edit::remove_attribute(op, "link_with");
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! One module per command but `stitch`, which is [`crate::pipe`].
+
+pub mod check;
+pub mod diff;
+pub mod explain;
+pub mod help;
+pub mod opt;
+pub mod plan;
+pub mod rename;
+pub mod run;
+pub mod verify;

@@ -1,0 +1,46 @@
+//! `airlink diff`: are two modules the same program?
+
+use airlink_diag::Reported;
+use airlink_ir::melior::ir::operation::OperationLike as _;
+use airlink_ir::{Ir, OperationRef};
+
+use crate::cli::DiffArgs;
+use crate::exit::Exit;
+use crate::load;
+use crate::session::Session;
+
+pub fn run(session: &mut Session, args: &DiffArgs) -> Exit {
+    match compare(session, args) {
+        Ok(text) if text.is_empty() => {
+            session.say("the same program\n");
+            Exit::Done
+        }
+        Ok(text) => {
+            session.print(&text);
+            Exit::Differs
+        }
+        Err(reported) => session.exit_of(reported),
+    }
+}
+
+/// The differences as text; empty if there are none.
+fn compare(session: &mut Session, args: &DiffArgs) -> Result<String, Reported> {
+    let ir = Ir::new();
+    let findings = &mut session.findings;
+    let file_a = load::text_file(&args.a, None, findings)?;
+    let file_b = load::text_file(&args.b, None, findings)?;
+    // Both names may be one: locations then tell the sides apart.
+    let a = airlink_ir::parse(&ir, file_a, &format!("a:{}", args.a), findings)?;
+    let b = airlink_ir::parse(&ir, file_b, &format!("b:{}", args.b), findings)?;
+    let place = |op: Option<OperationRef<'_, '_>>| {
+        let span = airlink_ir::locate(op?.location(), &findings.sources)?;
+        let at = findings.sources.line_column(span.file, span.start);
+        Some(format!("{}:{}:{}", findings.sources.name(span.file), at.line, at.column))
+    };
+    let mut text = String::new();
+    for d in airlink_check::same::modules(a.as_operation(), b.as_operation()) {
+        let places: Vec<String> = [place(d.a), place(d.b)].into_iter().flatten().collect();
+        text += &format!("{}: {}\n", places.join(" <> "), d.text);
+    }
+    Ok(text)
+}

@@ -1,0 +1,135 @@
+//! `airlink opt`: parse, verify and print a module.
+
+use std::io::Read;
+
+use airlink_diag::{FileId, Findings, Reported};
+use airlink_ir::{Ir, print};
+
+use crate::cli::OptArgs;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::{load, write};
+
+/// The line that ends a part of a file, as in MLIR's own tools.
+const SEPARATOR: &str = "// -----";
+
+pub fn run(session: &mut Session, args: &OptArgs) -> Exit {
+    let file = match read(session, args) {
+        Ok(file) => file,
+        Err(reported) => return session.exit_of(reported),
+    };
+    if args.verify_diagnostics {
+        return verify(session, args, file);
+    }
+    let mut text = String::new();
+    let mut failed = None;
+    for (i, part) in parts(session.findings.sources.text(file), args.split_input_file).into_iter().enumerate() {
+        match parse_part(&part, file, session) {
+            Ok(printed) => {
+                if i > 0 {
+                    text += &format!("\n{SEPARATOR}\n\n");
+                }
+                text += &printed;
+            }
+            Err(reported) => failed = Some(reported),
+        }
+    }
+    if let Some(reported) = failed {
+        return session.exit_of(reported);
+    }
+    match session.options.output.clone() {
+        Some(path) => match write::one(&path, text.into_bytes(), &mut session.findings) {
+            Ok(()) => Exit::Done,
+            Err(reported) => session.exit_of(reported),
+        },
+        None => {
+            session.print(&text);
+            Exit::Done
+        }
+    }
+}
+
+fn read(session: &mut Session, args: &OptArgs) -> Result<FileId, Reported> {
+    if args.file != "-" {
+        return load::text_file(&args.file, None, &mut session.findings);
+    }
+    let mut text = String::new();
+    if let Err(error) = std::io::stdin().read_to_string(&mut text) {
+        return Err(session.findings.fail(airlink_diag::Finding::error(
+            airlink_diag::codes::AL0801,
+            format!("standard input cannot be read: {error}"),
+        )));
+    }
+    Ok(session.findings.sources.add("<stdin>", text))
+}
+
+/// The parts of a file, each padded with line breaks so that its lines keep their numbers.
+fn parts(text: &str, is_split: bool) -> Vec<String> {
+    if !is_split {
+        return vec![text.to_string()];
+    }
+    let mut parts = vec![String::new()];
+    for (i, line) in text.split_inclusive('\n').enumerate() {
+        if line.trim_end().starts_with(SEPARATOR) {
+            parts.push("\n".repeat(i + 1));
+        } else if let Some(part) = parts.last_mut() {
+            part.push_str(line);
+        }
+    }
+    parts
+}
+
+/// Parses one part in a context of its own, so that resource keys of another part don't matter.
+fn parse_part(part: &str, file: FileId, session: &mut Session) -> Result<String, Reported> {
+    let ir = Ir::new();
+    let name = session.findings.sources.name(file).to_string();
+    let module = airlink_ir::parse_part(&ir, part, file, &name, &mut session.findings)?;
+    Ok(print(&module.as_operation(), session.options.locations))
+}
+
+/// `--verify-diagnostics`: every `expected-error {{text}}` must be met by a finding on its line, and the reverse.
+fn verify(session: &mut Session, args: &OptArgs, file: FileId) -> Exit {
+    let text = session.findings.sources.text(file).to_string();
+    let mut wanted = expectations(&text);
+    let mut unexpected = Vec::new();
+    for part in parts(&text, args.split_input_file) {
+        let mut own = Session::new(&session.options);
+        own.findings.sources = session.findings.sources.clone();
+        let _ = parse_part(&part, file, &mut own);
+        collect(&own.findings, &mut wanted, &mut unexpected);
+    }
+    let mut report = String::new();
+    for (line, text, met) in &wanted {
+        if !met {
+            report += &format!("{}:{line}: expected error `{text}` was not found\n", args.file);
+        }
+    }
+    unexpected.iter().for_each(|line| report += line);
+    session.print(&report);
+    if report.is_empty() { Exit::Done } else { Exit::Differs }
+}
+
+fn collect(findings: &Findings, wanted: &mut [(usize, String, bool)], unexpected: &mut Vec<String>) {
+    for finding in findings.iter() {
+        let line = finding.primary_span().map_or(0, |s| findings.sources.line_column(s.file, s.start).line);
+        let met = wanted.iter_mut().find(|(l, text, met)| !met && *l == line && finding.headline.contains(text.as_str()));
+        match met {
+            Some((_, _, met)) => *met = true,
+            None => unexpected.push(airlink_diag::render::short(finding, &findings.sources)),
+        }
+    }
+}
+
+/// Line, text and whether it was met, of each `expected-error@+N {{text}}`.
+fn expectations(text: &str) -> Vec<(usize, String, bool)> {
+    let mut list = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let Some((_, rest)) = line.split_once("expected-error") else { continue };
+        let (place, rest) = rest.split_once("{{").unwrap_or((rest, ""));
+        let Some((message, _)) = rest.split_once("}}") else { continue };
+        let offset: i64 = place.trim().trim_start_matches('@').parse().unwrap_or(0);
+        let line = (i as i64 + 1 + offset).max(0) as usize;
+        list.push((line, message.to_string(), false));
+    }
+    list
+}

@@ -1,0 +1,53 @@
+//! `airlink run`: one run of a host ELF.
+
+use airlink_diag::{Finding, Reported, codes};
+use airlink_host::RunInputs;
+use camino::Utf8PathBuf;
+use indexmap::IndexMap;
+
+use crate::cli::RunArgs;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::write::{self, Output};
+
+pub fn run(session: &mut Session, args: &RunArgs) -> Exit {
+    if args.profile {
+        return session.not_implemented("`airlink run --profile`");
+    }
+    match run_once(session, args) {
+        Ok(()) => Exit::Done,
+        Err(reported) => session.exit_of(reported),
+    }
+}
+
+fn run_once(session: &mut Session, args: &RunArgs) -> Result<(), Reported> {
+    let mut inputs = RunInputs { seed: args.seed, arrays: IndexMap::new() };
+    for pair in &args.args {
+        let Some((name, file)) = pair.split_once('=') else {
+            return Err(session.findings.fail(
+                Finding::error(codes::AL0711, format!("`--arg {pair}` names no file"))
+                    .remedy("write --arg NAME=FILE.npy"),
+            ));
+        };
+        let bytes = std::fs::read(file).map_err(|error| {
+            let text = format!("`{file}` cannot be read: {error}");
+            session.findings.fail(Finding::error(codes::AL0801, text).remedy("check the path"))
+        })?;
+        inputs.arrays.insert(name.to_string(), (file.to_string(), bytes));
+    }
+    let output = airlink_host::run(args.file.as_std_path(), &inputs, &mut session.findings)?;
+    let folder = session.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
+    let time = output.duration.as_secs_f64() * 1e3;
+    session.say(&format!("ran {} launches of `{}` in {time:.3} ms\n", output.manifest.launches.len(), output.manifest.name));
+    let files: Vec<Output> = output
+        .arrays
+        .into_iter()
+        .map(|(name, bytes)| Output { path: folder.join(format!("{name}.npy")), bytes })
+        .collect();
+    if session.options.dry_run {
+        return Ok(());
+    }
+    write::all(&files, &mut session.findings)?;
+    files.iter().for_each(|f| session.say(&format!("wrote {}\n", f.path)));
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The pipe: read, graph, plan, stitch, check, emit.
+
+use airlink_check::{CheckedProgram, Expected};
+use airlink_diag::Reported;
+use airlink_host::{HostOptions, KernelObject, ObjectInputs};
+use airlink_ir::{Ir, print};
+use airlink_plan::{Plan, PlanOptions};
+use airlink_rt::CpuLevel;
+use camino::Utf8PathBuf;
+use indexmap::IndexMap;
+
+use crate::cli::{Emit, GraphArgs};
+use crate::exit::Exit;
+use crate::load::{self, Loaded};
+use crate::session::Session;
+use crate::write::{self, Output};
+
+/// `airlink stitch`.
+pub fn stitch(session: &mut Session, args: &GraphArgs) -> Exit {
+    match stitch_to_files(session, args) {
+        Ok(()) => Exit::Done,
+        Err(reported) => session.exit_of(reported),
+    }
+}
+
+fn stitch_to_files(session: &mut Session, args: &GraphArgs) -> Result<(), Reported> {
+    let folder = session.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
+    let ir = session.time("start", |_| Ir::new());
+    let loaded = session.time("read", |s| load::graph(&ir, s, &args.graph))?;
+    let plan = session.time("plan", |s| make_plan(s, &loaded))?;
+    let programs = session.time("stitch", |s| fuse(&ir, s, &loaded, &plan))?;
+    let outputs = session.time("emit", |s| emit(&ir, s, &loaded, &plan, &programs, &folder))?;
+    if session.options.is_werror() && session.findings.count(airlink_diag::Severity::Warning) > 0 {
+        session.findings.deny_warnings();
+        session.findings.check()?;
+    }
+    if session.options.dry_run {
+        outputs.iter().for_each(|o| session.say(&format!("would write {}\n", o.path)));
+        return Ok(());
+    }
+    session.time("write", |s| write::all(&outputs, &mut s.findings))?;
+    outputs.iter().for_each(|o| session.say(&format!("wrote {}\n", o.path)));
+    Ok(())
+}
+
+/// The plan of a loaded graph.
+pub fn make_plan(session: &mut Session, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
+    let options = PlanOptions { device: session.options.device.clone() };
+    let plan = airlink_plan::plan(&loaded.graph, &loaded.kernels, &loaded.objects, &options, &mut session.findings)?;
+    session.findings.check()?;
+    Ok(plan)
+}
+
+/// Stitches and checks every ELF of the plan.
+pub fn fuse<'c>(
+    ir: &'c Ir,
+    session: &mut Session,
+    loaded: &Loaded<'c>,
+    plan: &Plan,
+) -> Result<Vec<CheckedProgram<'c>>, Reported> {
+    let findings = &mut session.findings;
+    let mut programs = Vec::new();
+    for elf in &plan.elfs {
+        let module = airlink_stitch::stitch(ir, &loaded.graph, &loaded.modules, elf, findings)?;
+        let expected = Expected { graph: &loaded.graph, kernels: &loaded.modules, elf };
+        programs.push(airlink_check::check(ir, module, &expected, findings)?);
+    }
+    Ok(programs)
+}
+
+/// Everything that `--emit` asks for, as files in `folder`.
+fn emit(
+    ir: &Ir,
+    session: &mut Session,
+    loaded: &Loaded<'_>,
+    plan: &Plan,
+    programs: &[CheckedProgram<'_>],
+    folder: &camino::Utf8Path,
+) -> Result<Vec<Output>, Reported> {
+    let wants = |kind| session.options.emit.is_empty() || session.options.emit.contains(&kind);
+    let (elf, obj, mlir, map) = (wants(Emit::Elf), wants(Emit::Obj), wants(Emit::Mlir), wants(Emit::Map));
+    let mut outputs = Vec::new();
+    let mut add = |name: String, bytes: Vec<u8>| outputs.push(Output { path: folder.join(name), bytes });
+    let host = host_options(session)?;
+    let objects = if elf || obj { host_objects(ir, session, loaded, plan, &host)? } else { Vec::new() };
+    for (position, program) in programs.iter().enumerate() {
+        let name = &program.elf().name;
+        if elf {
+            let findings = &mut session.findings;
+            let bytes = airlink_host::build(ir, program, &loaded.graph, &loaded.kernels, &objects, &host, findings)?;
+            add(format!("{name}.elf"), bytes);
+        }
+        if mlir {
+            let text = print(&program.module().as_operation(), session.options.locations);
+            add(format!("{name}.mlir"), text.into_bytes());
+        }
+        if map {
+            let map = airlink_plan::link_map(plan, position, &loaded.graph, &loaded.kernels, tools());
+            let mut text = serde_json::to_string_pretty(&map).unwrap_or_default();
+            text.push('\n');
+            add(format!("{name}.map.json"), text.into_bytes());
+        }
+    }
+    if obj {
+        objects.into_iter().for_each(|o| add(o.file, o.bytes));
+    }
+    session.findings.check()?;
+    Ok(outputs)
+}
+
+/// What the command line says about host code.
+pub fn host_options(session: &mut Session) -> Result<HostOptions, Reported> {
+    let cpu = CpuLevel::parse(&session.options.cpu);
+    let Some(cpu) = cpu else {
+        let text = format!("`{}` is no CPU level", session.options.cpu);
+        return Err(session.findings.fail(
+            airlink_diag::Finding::error(airlink_diag::codes::AL0714, text)
+                .allowed("x86-64, x86-64-v2, x86-64-v3, x86-64-v4")
+                .remedy("give one of these with --cpu"),
+        ));
+    };
+    Ok(HostOptions { cpu, linker: session.linker(), ..HostOptions::default() })
+}
+
+/// The kernel objects of every ELF, under their final names.
+pub fn host_objects(
+    ir: &Ir,
+    session: &mut Session,
+    loaded: &Loaded<'_>,
+    plan: &Plan,
+    host: &HostOptions,
+) -> Result<Vec<KernelObject>, Reported> {
+    let refs = refs(session)?;
+    ir.register_passes();
+    let inputs = ObjectInputs {
+        graph: &loaded.graph,
+        kernels: &loaded.kernels,
+        plan,
+        found: &loaded.object_bytes,
+        refs: &refs,
+    };
+    airlink_host::kernel_objects(ir, &inputs, host, &mut session.findings)
+}
+
+/// `--ref SYM=VARIANT` as a map.
+fn refs(session: &mut Session) -> Result<IndexMap<String, String>, Reported> {
+    let mut map = IndexMap::new();
+    for text in &session.options.refs {
+        let Some((symbol, variant)) = text.split_once('=') else {
+            return Err(session.findings.fail(
+                airlink_diag::Finding::error(airlink_diag::codes::AL0704, format!("`--ref {text}` names no variant"))
+                    .remedy("write --ref SYM=VARIANT, as in --ref rope=rope_halfsplit"),
+            ));
+        };
+        map.insert(symbol.to_string(), variant.to_string());
+    }
+    Ok(map)
+}
+
+/// Versions of what makes the outputs.
+fn tools() -> IndexMap<String, String> {
+    IndexMap::from([("airlink".to_string(), env!("CARGO_PKG_VERSION").to_string()), ("llvm".to_string(), "22.1".to_string())])
+}

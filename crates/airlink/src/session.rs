@@ -1,0 +1,163 @@
+//! What every command shares: the options, the findings, and how both reach the user.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use airlink_diag::{Finding, Findings, Reported, Severity, codes, render};
+
+use crate::cli::{Color, Command, MessageFormat, Shared};
+use crate::exit::Exit;
+
+/// One run of a command.
+pub struct Session {
+    pub options: Shared,
+    pub findings: Findings,
+    timings: Vec<(&'static str, Duration)>,
+    /// Findings that are printed already.
+    printed: usize,
+}
+
+impl Session {
+    pub fn new(options: &Shared) -> Session {
+        Session { options: options.clone(), findings: Findings::default(), timings: Vec::new(), printed: 0 }
+    }
+
+    /// `AIRLINK_LD`: the linker to use before those that are looked for.
+    pub fn linker(&self) -> Option<PathBuf> {
+        std::env::var_os("AIRLINK_LD").filter(|v| !v.is_empty()).map(PathBuf::from)
+    }
+
+    /// Runs a phase and keeps its time for `--timing`.
+    pub fn time<T>(&mut self, phase: &'static str, run: impl FnOnce(&mut Session) -> T) -> T {
+        let start = Instant::now();
+        let result = run(self);
+        self.timings.push((phase, start.elapsed()));
+        result
+    }
+
+    /// Exit 2 and a word for each option given that nothing implements yet.
+    pub fn refuse_unimplemented(&self, command: &Command) -> Option<Exit> {
+        let list = self.options.unimplemented(command);
+        for name in &list {
+            self.complain(&format!("`{name}` is not implemented yet for `airlink {}`", command.name()));
+        }
+        (!list.is_empty()).then_some(Exit::Usage)
+    }
+
+    pub fn not_implemented(&self, what: &str) -> Exit {
+        self.complain(&format!("{what} is not implemented yet"));
+        Exit::Usage
+    }
+
+    /// A usage error: what is wrong with the command line.
+    pub fn usage(&self, text: &str) -> Exit {
+        self.complain(text);
+        Exit::Usage
+    }
+
+    fn complain(&self, text: &str) {
+        let style = if self.is_colored(std::io::stderr().is_terminal()) { ("\x1b[1m\x1b[31m", "\x1b[0m") } else { ("", "") };
+        eprintln!("{}error{}: {text}", style.0, style.1);
+    }
+
+    /// Prints what the command itself has to say: to standard output, or to standard error where findings are JSON.
+    pub fn print(&self, text: &str) {
+        let written = match self.options.message_format {
+            MessageFormat::Json => std::io::stderr().write_all(text.as_bytes()),
+            _ => std::io::stdout().write_all(text.as_bytes()),
+        };
+        // A closed pipe is the reader's choice; any other failure has nowhere to be told.
+        let _ = written;
+    }
+
+    /// As [`Session::print`], but silent with `-q`.
+    pub fn say(&self, text: &str) {
+        if !self.options.quiet {
+            self.print(text);
+        }
+    }
+
+    /// Prints the findings so far, turns warnings into errors with `-Werror`, and gives the exit code.
+    pub fn finish(&mut self, exit: Exit) -> Exit {
+        if self.options.is_werror() {
+            self.findings.deny_warnings();
+        }
+        self.print_findings();
+        if self.options.timing {
+            for (phase, time) in &self.timings {
+                eprintln!("{phase:<10} {:>9.3} ms", time.as_secs_f64() * 1e3);
+            }
+        }
+        match exit {
+            Exit::Done if self.findings.has_errors() => Exit::Findings,
+            exit => exit,
+        }
+    }
+
+    fn print_findings(&mut self) {
+        let all = self.findings.in_file_order();
+        let is_wanted = |f: &&&Finding| !self.options.quiet || f.severity == Severity::Error;
+        let list: Vec<&&Finding> = all.iter().filter(is_wanted).collect();
+        let mut text = String::new();
+        let to_stdout = self.options.message_format == MessageFormat::Json;
+        let is_terminal = if to_stdout { std::io::stdout().is_terminal() } else { std::io::stderr().is_terminal() };
+        for finding in list {
+            text += &match self.options.message_format {
+                MessageFormat::Human => {
+                    render::human(finding, &self.findings.sources, self.is_colored(is_terminal), terminal_width()) + "\n"
+                }
+                MessageFormat::Short => render::short(finding, &self.findings.sources),
+                MessageFormat::Json => render::json(finding, &self.findings.sources),
+            };
+        }
+        if self.options.message_format == MessageFormat::Human {
+            text += &self.summary_line();
+        }
+        let _ = match to_stdout {
+            true => std::io::stdout().write_all(text.as_bytes()),
+            false => std::io::stderr().write_all(text.as_bytes()),
+        };
+        self.printed = self.findings.iter().count();
+    }
+
+    fn summary_line(&self) -> String {
+        let errors = self.findings.count(Severity::Error);
+        let warnings = self.findings.count(Severity::Warning);
+        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        match (errors, warnings) {
+            (0, _) => String::new(),
+            (e, 0) => format!("{}; nothing written\n", plural(e, "error")),
+            (e, w) => format!("{}, {}; nothing written\n", plural(e, "error"), plural(w, "warning")),
+        }
+    }
+
+    fn is_colored(&self, is_terminal: bool) -> bool {
+        match self.options.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => is_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        }
+    }
+
+    /// The exit code of a phase that gave up: 3 where a file named on the command line is the reason, 4 for a tool.
+    pub fn exit_of(&self, _: Reported) -> Exit {
+        let errors = || self.findings.iter().filter(|f| f.severity == Severity::Error);
+        let without_place = |f: &&Finding| f.primary_span().is_none();
+        if errors().any(|f| f.code.stage() == 9) {
+            return Exit::Bug;
+        }
+        if errors().any(|f| f.code == codes::AL0803 || f.code == codes::AL0804) {
+            return Exit::Tool;
+        }
+        match errors().find(without_place) {
+            Some(f) if f.code == codes::AL0801 || f.code == codes::AL0802 => Exit::File,
+            _ => Exit::Findings,
+        }
+    }
+}
+
+/// Columns of the terminal, from `tput`'s usual source; 120 where there is none.
+fn terminal_width() -> usize {
+    120
+}

@@ -1,0 +1,88 @@
+//! The smallest bad input for each code: `fixtures/bad/AL....*/` with `expect` (exit code, severity, code) and, where it
+//! is not `stitch graph.toml --emit mlir,map -o OUT`, the command line in `cmd`.
+
+use crate::project::{airlink, files, fixture, root};
+
+/// Codes that no input on its own can raise, each with the test that raises it another way.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("AL0105", "failures: a file that is not UTF-8"),
+    ("AL0403", "airlink-elf: tests of rename"),
+    ("AL0404", "airlink-elf: tests of rename"),
+    ("AL0601", "airlink-check: tests with broken modules"),
+    ("AL0602", "airlink-check: tests with broken modules"),
+    ("AL0603", "airlink-check: tests with broken modules"),
+    ("AL0706", "airlink-host: tests of verify"),
+    ("AL0707", "airlink-host: tests of run"),
+    ("AL0708", "failures: objects of another machine"),
+    ("AL0709", "failures: objects of another machine"),
+    ("AL0710", "failures: not a host ELF"),
+    ("AL0711", "failures: arrays that do not fit"),
+    ("AL0712", "airlink-host: tests of run"),
+    ("AL0714", "failures: an unknown CPU level"),
+    ("AL0801", "failures: missing files"),
+    ("AL0802", "failures: a read-only folder"),
+    ("AL0803", "failures: no linker"),
+    ("AL0804", "failures: a linker that fails"),
+    ("AL0805", "failures: targets"),
+    ("AL0901", "a bug, by definition"),
+    ("AL0902", "airlink-host: tests of lowering"),
+];
+
+#[test]
+fn every_bad_fixture_ends_as_it_says() {
+    let mut wrong = Vec::new();
+    for name in folders() {
+        let folder = fixture("bad").join(&name);
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+        let expect = read("expect");
+        let (code, finding) = expect.trim().split_once(' ').unwrap_or_else(|| panic!("{name}: `expect` is `{expect}`"));
+        let out = tempfile::tempdir().expect("a folder");
+        let command = match read("cmd") {
+            c if c.trim().is_empty() => "stitch graph.toml --emit mlir,map -o OUT".to_string(),
+            c => c,
+        };
+        let out_path = out.path().join("out");
+        let mut args: Vec<String> = command.split_whitespace().map(|a| a.replace("OUT", &out_path.to_string_lossy())).collect();
+        args.extend(["--message-format".to_string(), "json".to_string()]);
+        let outcome = airlink(&folder, &args.iter().map(String::as_str).collect::<Vec<_>>());
+        let found = outcome.findings();
+        let is_right = outcome.code.to_string() == code && found.iter().any(|f| f == finding);
+        let wrote = !files(&out_path).is_empty();
+        if !is_right || (outcome.code == 1 && wrote) {
+            wrong.push(format!("{name}: wanted `{}`, got {} {found:?}, wrote {wrote}\n{}", expect.trim(), outcome.code, outcome.stderr));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_page_and_a_bad_fixture() {
+    let folders = folders();
+    let table = std::fs::read_to_string(root().join("crates/airlink-diag/src/codes.rs")).expect("readable");
+    let mut missing = Vec::new();
+    for line in table.lines().map(str::trim).filter(|l| l.starts_with("AL0") && l.contains('"')) {
+        let code = &line[..6];
+        let page = root().join(format!("crates/airlink-diag/pages/{code}.md"));
+        let page = std::fs::read_to_string(page).unwrap_or_default();
+        if !page.starts_with(&format!("# {code}: ")) || !page.contains("## What it means") || !page.contains("## What to do") {
+            missing.push(format!("{code}: page"));
+        }
+        if !folders.iter().any(|f| f.starts_with(code)) && !ELSEWHERE.iter().any(|(c, _)| *c == code) {
+            missing.push(format!("{code}: fixture"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+fn folders() -> Vec<String> {
+    files_of(&fixture("bad"))
+}
+
+fn files_of(folder: &std::path::Path) -> Vec<String> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .expect("fixtures/bad is there")
+        .map(|e| e.expect("readable").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,11 @@
+//! End to end, through the binary.
+
+mod bad;
+mod command;
+mod failures;
+mod oracle;
+mod project;
+mod shared;
+mod snapshots;
+mod tidy;
+mod verify;
