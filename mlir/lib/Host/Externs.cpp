@@ -121,7 +121,9 @@ LLVM::LLVMFuncOp declare(func::FuncOp function) {
     }
     inputs.push_back(passed);
   }
-  OpBuilder builder(function);
+  // Behind the function: an insertion point at an op that is erased is none.
+  OpBuilder builder(function->getContext());
+  builder.setInsertionPointAfter(function);
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(function.getContext()), inputs);
   std::string name = function.getName().str();
   Location loc = function.getLoc();
