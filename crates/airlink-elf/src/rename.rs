@@ -184,6 +184,9 @@ fn collisions(names: &Names<'_>, symbols: &[Symbol<'_>], wanted: &Wanted) -> Vec
         };
         errors.extend(holder.map(|by| RenameError::NameTaken { from: text(old), to: text(new), by }));
     }
+    for (old, new, _) in companions::adopted(symbols, wanted) {
+        errors.push(RenameError::NameTaken { from: text(old), to: text(new), by: Taken::Owner });
+    }
     errors
 }
 
@@ -211,6 +214,7 @@ fn read_object(bytes: &[u8]) -> Result<Layout<'_>, RenameError> {
     }
     let layout = layout::read(bytes).map_err(|what| RenameError::Malformed { what })?;
     error::refuse_kind(&layout)?;
+    apply::check_places(&layout)?;
     Ok(layout)
 }
 

@@ -4,19 +4,15 @@ use std::ops::Range;
 
 use super::RenameError;
 use super::strings::Strings;
-use crate::layout::{Layout, Symbols};
+use crate::layout::Layout;
 
 /// The file with every symbol of `changes` renamed.
 pub(super) fn apply(layout: &Layout<'_>, changes: &[(usize, Vec<u8>)]) -> Result<Vec<u8>, RenameError> {
     let Some(symbols) = layout.symbols.as_ref().filter(|_| !changes.is_empty()) else {
         return Ok(layout.bytes.to_vec());
     };
-    check_places(layout, symbols)?;
     let range = layout.sections[symbols.strtab].range.clone();
     let old = &layout.bytes[range.clone()];
-    if old.last().is_some_and(|&b| b != 0) {
-        return Err(malformed("its string table does not end with a NUL byte"));
-    }
     let mut strings = Strings::new(old);
     let offsets: Vec<usize> = changes.iter().map(|(symbol, new)| strings.offset(*symbol, new)).collect();
     strings.note_former(changes.iter().map(|(i, _)| (*i, symbols.list[*i].name, symbols.list[*i].name_offset as usize)));
@@ -60,8 +56,16 @@ fn check_size(layout: &Layout<'_>, place: &Range<usize>) -> Result<(), RenameErr
     Ok(())
 }
 
-/// What is overwritten must belong to the symbol table and to the section headers alone.
-fn check_places(layout: &Layout<'_>, symbols: &Symbols<'_>) -> Result<(), RenameError> {
+/// What will be overwritten must belong to the symbol table and to the section headers alone.
+pub(super) fn check_places(layout: &Layout<'_>) -> Result<(), RenameError> {
+    let Some(symbols) = &layout.symbols else { return Ok(()) };
+    let strtab = &layout.sections[symbols.strtab];
+    if strtab.flags & u64::from(object::elf::SHF_COMPRESSED.0) != 0 {
+        return Err(malformed("its string table is compressed"));
+    }
+    if layout.bytes[strtab.range.clone()].last().is_some_and(|&b| b != 0) {
+        return Err(malformed("its string table does not end with a NUL byte"));
+    }
     let symtab = &layout.sections[symbols.symtab].range;
     let overlaps = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
     let header = 0..layout.header_bytes;
@@ -75,9 +79,6 @@ fn check_places(layout: &Layout<'_>, symbols: &Symbols<'_>) -> Result<(), Rename
         if overlaps(&layout.section_headers, &section.range) {
             return Err(RenameError::Malformed { what: format!("its section {i} overlaps its section headers") });
         }
-    }
-    if layout.sections[symbols.strtab].flags & u64::from(object::elf::SHF_COMPRESSED.0) != 0 {
-        return Err(malformed("its string table is compressed"));
     }
     Ok(())
 }

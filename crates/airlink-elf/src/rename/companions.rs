@@ -5,7 +5,7 @@
 //! linked. So it follows: `_Z6helperi → h2` makes it `_ZZ6helperiE1s.h2`, and renaming back gives back its own name.
 //! Mangled names: Itanium C++ ABI, section 5.1 (`<local-name>`, `<special-name>`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Wanted;
 use crate::layout::Symbol;
@@ -16,38 +16,73 @@ const MAX_NESTING: usize = 8;
 
 /// Old → new for every global definition that follows an entry of `wanted` and is not in it.
 pub(super) fn companions(symbols: &[Symbol<'_>], wanted: &Wanted) -> Wanted {
-    let mut owners: HashMap<Vec<u8>, &[u8]> = HashMap::new();
-    for (old, new) in wanted.iter().filter(|(old, new)| old != new) {
-        owners.insert(encoding(old), new);
-    }
+    let owners = Owners::new(changed_globals(symbols, wanted));
     let mut found = Wanted::new();
-    if owners.is_empty() {
-        return found;
-    }
-    for symbol in symbols {
-        let is_candidate = symbol.is_definition() && !symbol.is_local() && symbol.name.len() <= MAX_NAME_BYTES;
-        if !is_candidate || owned_part(symbol.name).is_none() || wanted.contains_key(symbol.name) {
-            continue;
-        }
-        if let Some(new) = following_name(symbol.name, wanted, &owners) {
-            found.insert(symbol.name.to_vec(), new);
+    for name in candidates(symbols, wanted) {
+        if let Some((base, new)) = owners.find(name) {
+            found.insert(name.to_vec(), followed(base, new, is_owned_by(base, new)));
         }
     }
     found
 }
 
-fn following_name(name: &[u8], wanted: &Wanted, owners: &HashMap<Vec<u8>, &[u8]>) -> Option<Vec<u8>> {
-    for dot in (0..name.len()).filter(|&i| name[i] == b'.') {
-        if let Some(new) = wanted.get(&name[dot + 1..]).filter(|new| new[..] != name[dot + 1..]) {
-            let base = &name[..dot];
-            return Some(followed(base, new, is_owned_by(base, new)));
-        }
-    }
-    let mut new = None;
-    for_each_owner(name, |owner| {
-        new = new.or_else(|| owners.get(owner).copied());
+/// Entries of `wanted` whose new name would make a symbol their companion that was not one before, with that symbol.
+///
+/// Renaming back would carry the stranger along.
+pub(super) fn adopted<'w, 'd>(symbols: &[Symbol<'d>], wanted: &'w Wanted) -> Vec<(&'w [u8], &'w [u8], &'d [u8])> {
+    let owners = Owners::new(changed_globals(symbols, wanted).map(|(old, new)| (new, old)));
+    let strangers = candidates(symbols, wanted).filter_map(|name| {
+        let (_, old) = owners.find(name)?;
+        let (old, new) = wanted.get_key_value(old)?;
+        Some((old.as_slice(), new.as_slice(), name))
     });
-    new.map(|new| followed(name, new, is_owned_by(name, new)))
+    strangers.collect()
+}
+
+/// Entries that change a symbol which other objects can see: the static locals of a local function are local too.
+fn changed_globals<'w>(symbols: &[Symbol<'_>], wanted: &'w Wanted) -> impl Iterator<Item = (&'w [u8], &'w [u8])> {
+    let globals: HashSet<&[u8]> =
+        symbols.iter().filter(|s| s.is_definition() && !s.is_local()).map(|s| s.name).collect();
+    let changed = wanted.iter().filter(move |(old, new)| old != new && globals.contains(old.as_slice()));
+    changed.map(|(old, new)| (old.as_slice(), new.as_slice())).collect::<Vec<_>>().into_iter()
+}
+
+/// Names that may belong to another symbol and that nothing is decided about yet.
+fn candidates<'s, 'd>(symbols: &'s [Symbol<'d>], wanted: &'s Wanted) -> impl Iterator<Item = &'d [u8]> + use<'s, 'd> {
+    let is_candidate = |s: &&Symbol<'d>| s.is_definition() && !s.is_local() && s.name.len() <= MAX_NAME_BYTES;
+    let names = symbols.iter().filter(is_candidate).map(|s| s.name);
+    names.filter(|name| owned_part(name).is_some() && !wanted.contains_key(*name))
+}
+
+/// Symbols that may have companions, by name and by the form that the name takes inside of theirs.
+struct Owners<'w> {
+    by_name: HashMap<&'w [u8], &'w [u8]>,
+    by_encoding: HashMap<Vec<u8>, &'w [u8]>,
+}
+
+impl<'w> Owners<'w> {
+    fn new(entries: impl Iterator<Item = (&'w [u8], &'w [u8])>) -> Owners<'w> {
+        let mut owners = Owners { by_name: HashMap::new(), by_encoding: HashMap::new() };
+        for (name, value) in entries {
+            owners.by_name.insert(name, value);
+            owners.by_encoding.insert(encoding(name), value);
+        }
+        owners
+    }
+
+    /// The owner's value, and the companion's name without an owner that it follows already.
+    fn find<'n>(&self, name: &'n [u8]) -> Option<(&'n [u8], &'w [u8])> {
+        if self.by_name.is_empty() {
+            return None;
+        }
+        let mut dots = (0..name.len()).filter(|&i| name[i] == b'.');
+        if let Some((dot, value)) = dots.find_map(|i| Some((i, *self.by_name.get(&name[i + 1..])?))) {
+            return Some((&name[..dot], value));
+        }
+        let mut value = None;
+        for_each_owner(name, |owner| value = value.or_else(|| self.by_encoding.get(owner).copied()));
+        value.map(|value| (name, value))
+    }
 }
 
 /// `base` under the owner's new name; bare where that is what a compiler would call it.

@@ -34,7 +34,7 @@ pub enum RenameError {
     LinkTimeCode { section: String },
     #[error("{what}")]
     Malformed { what: String },
-    #[error("`{renamed}` cannot leave its COMDAT group `{signature}` alone: it shares it with {}", quoted(.kept))]
+    #[error("its COMDAT group `{signature}` also holds {}", quoted(.kept))]
     SplitGroup { renamed: String, signature: String, kept: Vec<String> },
     #[error("`{symbol}` lies in `{section}`, which linkers merge by the section's name")]
     LinkOnce { symbol: String, section: String },
@@ -48,6 +48,8 @@ pub enum Taken {
     Defined,
     Local,
     Referenced,
+    /// It has a symbol that belongs to a function or variable of that name: a static local, a guard.
+    Owner,
 }
 
 impl std::fmt::Display for Taken {
@@ -56,6 +58,7 @@ impl std::fmt::Display for Taken {
             Taken::Defined => "defines",
             Taken::Local => "has a local symbol of",
             Taken::Referenced => "calls something else by",
+            Taken::Owner => "has a static local or guard that belongs to",
         })
     }
 }

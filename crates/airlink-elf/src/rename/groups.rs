@@ -46,9 +46,7 @@ pub(super) fn torn(layout: &Layout<'_>, wanted: &Wanted) -> Vec<RenameError> {
             kept.push(signature_name(layout, signature));
         }
         let others = group.defined.iter().filter(|&&i| i != group.signature).map(|&i| &symbols[i]);
-        kept.extend(
-            others.filter(|s| !s.is_local() && changed(wanted, s).is_none()).map(|s| text(s.name)),
-        );
+        kept.extend(others.filter(|s| !s.is_local() && changed(wanted, s).is_none()).map(|s| text(s.name)));
         if !kept.is_empty() {
             let renamed = group.defined.iter().chain([&group.signature]).find_map(|&i| changed(wanted, &symbols[i]));
             let renamed = renamed.map_or_else(String::new, |(old, _)| text(old));
@@ -142,5 +140,5 @@ fn is_unified_name(signature: &[u8], member: &[u8]) -> bool {
 
 fn changed<'a>(wanted: &'a Wanted, symbol: &Symbol<'_>) -> Option<(&'a [u8], &'a [u8])> {
     let (old, new) = wanted.get_key_value(symbol.name)?;
-    (old != new && symbol.is_definition()).then_some((old.as_slice(), new.as_slice()))
+    (old != new && !symbol.is_marker()).then_some((old.as_slice(), new.as_slice()))
 }

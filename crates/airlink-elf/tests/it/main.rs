@@ -1,3 +1,12 @@
 mod compiled;
+mod find;
+mod llvm;
+mod made;
+mod manifest;
+mod random;
+mod readback;
+mod refusals;
 mod rename;
+mod shared;
+mod summary;
 mod tools;

@@ -6,7 +6,6 @@ use std::process::Command;
 use indexmap::IndexMap;
 
 pub const OBJCOPY: &str = "/usr/lib/llvm-22/bin/llvm-objcopy";
-pub const NM: &str = "/usr/lib/llvm-22/bin/llvm-nm";
 
 /// Whether the tool is there; says so where not.
 pub fn have(tool: &str) -> bool {
