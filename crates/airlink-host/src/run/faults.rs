@@ -1,0 +1,50 @@
+//! What the run time says, as findings.
+
+use std::path::Path;
+
+use airlink_diag::{Finding, Findings, Reported, codes};
+use airlink_rt::{CallError, Fault, HostElf, LoadError, Manifest};
+
+/// Opens a host ELF.
+///
+/// # Errors
+/// AL0801, AL0710, AL0714.
+pub(crate) fn load(path: &Path, findings: &mut Findings) -> Result<HostElf, Reported> {
+    HostElf::load(path).map_err(|error| findings.fail(load_error(path, &error)))
+}
+
+fn load_error(path: &Path, error: &LoadError) -> Finding {
+    let path = path.display();
+    match error {
+        LoadError::Read { source, .. } => Finding::error(codes::AL0801, format!("`{path}` cannot be read: {source}"))
+            .remedy("give a file that `airlink stitch --target host` wrote"),
+        LoadError::Cpu { needs, missing } => {
+            Finding::error(codes::AL0714, format!("this machine's CPU cannot run `{path}`"))
+                .found(format!("a CPU without {}", missing.join(", ")))
+                .allowed(format!("{needs} or above"))
+                .source("the manifest of the ELF")
+                .remedy("build it for a lower level: `airlink stitch --cpu x86-64`")
+        }
+        other => Finding::error(codes::AL0710, format!("`{path}` is not a host ELF that this airlink can run"))
+            .found(other.to_string())
+            .remedy("build it with `airlink stitch --target host`"),
+    }
+}
+
+/// A call that did not end well.
+pub(crate) fn call_error(manifest: &Manifest, error: &CallError) -> Finding {
+    match error {
+        CallError::Fault { fault, .. } => {
+            let finding = Finding::error(codes::AL0707, format!("`{}`: {error}", manifest.name));
+            finding.remedy(match fault {
+                Fault::StackOverflow { .. } => "look for a large array in a kernel object",
+                Fault::IllegalInstruction => "compile the kernel objects for the level that `--cpu` names",
+                Fault::Arithmetic => "look for a division by a size that is zero",
+                _ => "compare the offsets, sizes and strides of the launch's transfers with the buffer's shape",
+            })
+        }
+        other => Finding::error(codes::AL0710, format!("`{}` cannot be called", manifest.name))
+            .found(other.to_string())
+            .remedy("build it with the airlink that runs it"),
+    }
+}

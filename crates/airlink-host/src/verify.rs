@@ -1,0 +1,289 @@
+//! Fused against unfused: the launches of each ELF one by one, each from an ELF of its own, and the fused ELF launch by
+//! launch and as a whole, on the same inputs. Everything that is written must be equal bit for bit.
+//!
+//! What has no right to matter is varied as well: the order of launch points, and what unwritten memory holds.
+
+mod finding;
+mod memory;
+mod programs;
+
+use std::ops::Range;
+use std::time::Duration;
+
+use airlink_diag::{Finding, Findings, Reported, codes};
+use airlink_rt::compare::{exact, never_written};
+use airlink_rt::{Caller, Entry, HostElf, Poison};
+use indexmap::IndexMap;
+
+use crate::HostOptions;
+use memory::Memory;
+use programs::{Part, load_programs};
+
+/// One step of a graph, in program order.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Elf(ElfUnderTest),
+    /// A host step: what it writes gets seeded values, the same on both sides.
+    Host { name: String, writes: Vec<HostWrite> },
+}
+
+/// Bytes of a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostWrite {
+    pub buffer: String,
+    pub range: Range<u64>,
+}
+
+/// A fused ELF and what it is compared with.
+#[derive(Clone, Debug)]
+pub struct ElfUnderTest {
+    /// The fused ELF, built in each of the ways that [`Variant::ALL`] lists.
+    pub fused: Vec<(Variant, Vec<u8>)>,
+    /// Each launch of the graph in an ELF of its own, in program order, built plain.
+    pub unfused: Vec<Vec<u8>>,
+}
+
+/// A way to build an ELF that must not change what it computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Variant {
+    Plain,
+    /// Fresh L1 and L2 buffers hold NaN.
+    PoisonNan,
+    /// Fresh L1 and L2 buffers hold zeros.
+    PoisonZero,
+    /// Launch points run from the last to the first.
+    Reversed,
+}
+
+impl Variant {
+    pub const ALL: [Variant; 4] = [Variant::Plain, Variant::PoisonNan, Variant::PoisonZero, Variant::Reversed];
+
+    /// The options that build it.
+    pub fn options(self, base: &HostOptions) -> HostOptions {
+        let (reverse_points, poison) = match self {
+            Variant::Plain => (false, None),
+            Variant::PoisonNan => (false, Some(Poison::Nan.byte())),
+            Variant::PoisonZero => (false, Some(Poison::Zero.byte())),
+            Variant::Reversed => (true, Some(Poison::Nan.byte())),
+        };
+        HostOptions { reverse_points, poison, ..base.clone() }
+    }
+}
+
+/// What was compared and how long the calls took. Host times show what dispatch and copies cost; they are no forecast
+/// for an NPU.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    pub elfs: Vec<ElfReport>,
+    /// What was run, as phrases: `launch by launch`, `as a whole`.
+    pub checks: Vec<&'static str>,
+}
+
+/// One fused ELF.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ElfReport {
+    pub name: String,
+    pub launches: Vec<LaunchReport>,
+    /// One call of the fused ELF.
+    pub fused: Duration,
+}
+
+/// One launch of the graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaunchReport {
+    pub name: String,
+    /// Elements compared, by the name of what it writes.
+    pub compared: IndexMap<String, u64>,
+    /// One call of the launch alone.
+    pub unfused: Duration,
+}
+
+/// Runs and compares everything.
+///
+/// # Errors
+/// AL0706 for the first difference of each check, AL0707 for a fault; those of loading an ELF. Warnings: AL0712 for
+/// outputs that nobody writes.
+pub fn verify(steps: &[Step], seed: u64, findings: &mut Findings) -> Result<Report, Reported> {
+    let parts = load_programs(steps, findings)?;
+    let memory = Memory::new(&parts, seed, findings)?;
+    let caller = Caller::new().map_err(|e| {
+        findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}")))
+    })?;
+    let mut bench = Bench { parts: &parts, memory, caller, findings };
+    let mut report = Report::default();
+    let expected = bench.unfused(&mut report)?;
+    report.checks.push("launch by launch");
+    bench.by_launch(&expected)?;
+    report.checks.push("as a whole");
+    let with_nan = bench.whole(Variant::Plain, Poison::Nan, "as a whole", &expected, Some(&mut report))?;
+    let mut failed = None;
+    let mut with_zero = None;
+    for (what, variant, poison) in [
+        ("a second time in one process", Variant::Plain, Poison::Nan),
+        ("with zeros in unwritten arguments", Variant::Plain, Poison::Zero),
+        ("with NaN in fresh L1 and L2 buffers", Variant::PoisonNan, Poison::Nan),
+        ("with zeros in fresh L1 and L2 buffers", Variant::PoisonZero, Poison::Nan),
+        ("with launch points in reverse", Variant::Reversed, Poison::Nan),
+    ] {
+        if parts.iter().any(|p| matches!(p, Part::Elf(e) if e.fused(variant).is_none())) {
+            continue;
+        }
+        report.checks.push(what);
+        match bench.whole(variant, poison, what, &expected, None) {
+            Ok(written) if poison == Poison::Zero => with_zero = Some(written),
+            Ok(_) => {}
+            Err(reported) => failed = Some(reported),
+        }
+    }
+    if let Some(with_zero) = with_zero {
+        bench.warn_unwritten(&with_nan, &with_zero);
+    }
+    failed.map_or(Ok(report), Err)
+}
+
+/// The bytes of what was written, by buffer.
+type Written = IndexMap<String, Vec<u8>>;
+
+struct Bench<'a> {
+    parts: &'a [Part],
+    memory: Memory,
+    caller: Caller,
+    findings: &'a mut Findings,
+}
+
+impl Bench<'_> {
+    /// Runs the launches alone; what each wrote, by ELF and launch.
+    fn unfused(&mut self, report: &mut Report) -> Result<Vec<Vec<Written>>, Reported> {
+        self.memory.reset(Poison::Nan);
+        let mut expected = Vec::new();
+        for part in self.parts {
+            let program = match part {
+                Part::Host { writes, index } => {
+                    self.memory.host_step(writes, *index);
+                    continue;
+                }
+                Part::Elf(program) => program,
+            };
+            let (mut launches, mut reports) = (Vec::new(), Vec::new());
+            for elf in &program.unfused {
+                let duration = self.call(elf, Entry::Program)?;
+                let written = self.memory.copies(&programs::written_args(elf.manifest()));
+                reports.push(LaunchReport {
+                    name: elf.manifest().name.clone(),
+                    compared: written.keys().map(|n| (n.clone(), self.memory.element_count(n))).collect(),
+                    unfused: duration,
+                });
+                launches.push(written);
+            }
+            report.elfs.push(ElfReport {
+                name: program.plain().manifest().name.clone(),
+                launches: reports,
+                fused: Duration::ZERO,
+            });
+            expected.push(launches);
+        }
+        Ok(expected)
+    }
+
+    /// Runs the fused ELFs by their launch entries and compares after each launch of the graph.
+    fn by_launch(&mut self, expected: &[Vec<Written>]) -> Result<(), Reported> {
+        self.memory.reset(Poison::Nan);
+        let mut expected = expected.iter();
+        for part in self.parts {
+            let program = match part {
+                Part::Host { writes, index } => {
+                    self.memory.host_step(writes, *index);
+                    continue;
+                }
+                Part::Elf(program) => program,
+            };
+            let Some(launches) = expected.next() else { continue };
+            let Some(groups) = program.launch_groups() else {
+                // This ELF has no launch entries: its launches cannot be run apart.
+                self.call(program.plain(), Entry::Program)?;
+                continue;
+            };
+            for (group, written) in groups.into_iter().zip(launches) {
+                for launch in group.clone() {
+                    self.call(program.plain(), Entry::Launch(launch))?;
+                }
+                let manifest = program.plain().manifest();
+                let name = group.start;
+                let who = manifest.launches.get(name).map_or("?", |l| l.name.as_str()).to_string();
+                let headline = |arg: &str| format!("launch `{who}` of `{}` writes other bits to `{arg}` fused than alone", manifest.name);
+                self.compare(written, headline)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs the fused ELFs as a whole and compares after each; what they wrote.
+    fn whole(
+        &mut self,
+        variant: Variant,
+        poison: Poison,
+        what: &str,
+        expected: &[Vec<Written>],
+        mut report: Option<&mut Report>,
+    ) -> Result<Written, Reported> {
+        self.memory.reset(poison);
+        let mut all = Written::new();
+        let mut elf_index = 0;
+        for part in self.parts {
+            let program = match part {
+                Part::Host { writes, index } => {
+                    self.memory.host_step(writes, *index);
+                    continue;
+                }
+                Part::Elf(program) => program,
+            };
+            elf_index += 1;
+            let Some(elf) = program.fused(variant) else { continue };
+            let duration = self.call(elf, Entry::Program)?;
+            if let Some(report) = report.as_deref_mut().and_then(|r| r.elfs.get_mut(elf_index - 1)) {
+                report.fused = duration;
+            }
+            let mut last = Written::new();
+            expected[elf_index - 1].iter().for_each(|w| last.extend(w.iter().map(|(n, b)| (n.clone(), b.clone()))));
+            let name = elf.manifest().name.clone();
+            self.compare(&last, |arg| format!("`{name}` run {what} writes other bits to `{arg}` than its launches alone"))?;
+            let names: Vec<&str> = last.keys().map(String::as_str).collect();
+            all.extend(self.memory.copies(&names));
+        }
+        Ok(all)
+    }
+
+    fn call(&mut self, elf: &HostElf, entry: Entry) -> Result<Duration, Reported> {
+        let args = self.memory.arguments(elf.manifest());
+        let call = self.caller.call(elf, entry, self.memory.buffers(), &args);
+        call.map(|c| c.duration).map_err(|e| self.findings.fail(crate::run::call_error(elf.manifest(), &e)))
+    }
+
+    /// Compares the buffers with what was written before; the first that differs is a finding.
+    fn compare(&mut self, expected: &Written, headline: impl Fn(&str) -> String) -> Result<(), Reported> {
+        for (name, bytes) in expected {
+            let Some((element, shape)) = self.memory.shape(name) else { continue };
+            let found = self.memory.bytes(name);
+            match exact(element, &shape, bytes, found) {
+                Ok(comparison) if comparison.is_equal() => {}
+                Ok(comparison) => return Err(self.findings.fail(finding::differ(headline(name), &comparison))),
+                Err(error) => {
+                    let finding = Finding::error(codes::AL0901, headline(name)).found(error.to_string());
+                    return Err(self.findings.fail(finding));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn warn_unwritten(&mut self, with_nan: &Written, with_zero: &Written) {
+        for (name, bytes) in with_nan {
+            let (Some((element, shape)), Some(zero)) = (self.memory.shape(name), with_zero.get(name)) else { continue };
+            let left = never_written(element, &shape, bytes, zero);
+            if let Some((index, position)) = left.first {
+                self.findings.push(finding::unwritten(name, left.count, index, &position));
+            }
+        }
+    }
+}
+
