@@ -73,13 +73,23 @@ struct Grouping<'k> {
     found: &'k FoundObjects,
     variants: Vec<Variant<'k>>,
     // The maps are looked up, never iterated.
-    of_file: HashMap<Option<&'k str>, Vec<usize>>,
+    of_content: HashMap<(Option<&'k str>, Option<&'k str>), OfContent<'k>>,
     /// By kernel function, file and content: a launch like one before it joins the same variant.
     joined: HashMap<(usize, Option<&'k str>, Option<&'k str>), usize>,
     /// By symbol and type: the first extern that has a file.
     with_file: HashMap<(&'k str, u32), (LaunchIdx, usize)>,
     of_externs: Vec<Vec<usize>>,
     of_files: Vec<IndexMap<String, usize>>,
+}
+
+/// The variants of one file with one content.
+#[derive(Default)]
+struct OfContent<'k> {
+    variants: Vec<usize>,
+    /// By symbol: how many of the variants have it.
+    counts: HashMap<&'k str, usize>,
+    /// By symbol and type: the variants that have it.
+    having: HashMap<(&'k str, u32), Vec<usize>>,
 }
 
 struct Groups<'k> {
@@ -96,7 +106,7 @@ impl<'k> Grouping<'k> {
         Grouping {
             found,
             variants: Vec::new(),
-            of_file: HashMap::new(),
+            of_content: HashMap::new(),
             joined: HashMap::new(),
             with_file: HashMap::new(),
             of_externs: Vec::with_capacity(graph.launches.len()),
@@ -160,17 +170,14 @@ impl<'k> Grouping<'k> {
             self.variants[variant].enter_launch(launch);
             return variant;
         }
-        let of_file = self.of_file.entry(file).or_default();
-        let agreeing = of_file.iter().copied().find(|v| {
-            let variant = &self.variants[*v];
-            variant.found.map(|f| f.hash.as_str()) == content
-                && positions.iter().all(|p| variant.agrees(&kernel.externs[*p]))
-        });
+        let same_content = self.of_content.entry((file, content)).or_default();
+        let agrees = |v: &usize| positions.iter().all(|p| self.variants[*v].agrees(&kernel.externs[*p]));
+        let agreeing = same_content.candidates(kernel, positions).iter().copied().filter(agrees).min();
         let variant = agreeing.unwrap_or_else(|| {
             let opened = (launch, positions.first().copied().unwrap_or(OPEN));
             let symbols = IndexMap::new();
             self.variants.push(Variant { link_with: file, found, symbols, launches: Vec::new(), opened });
-            of_file.push(self.variants.len() - 1);
+            same_content.variants.push(self.variants.len() - 1);
             self.variants.len() - 1
         });
         self.joined.insert(key, variant);
@@ -178,13 +185,21 @@ impl<'k> Grouping<'k> {
         variant
     }
 
-    fn enter(&mut self, variant: usize, launch: LaunchIdx, kernel: &KernelUse<'k>, positions: &[usize]) {
-        let variant = &mut self.variants[variant];
+    fn enter(&mut self, index: usize, launch: LaunchIdx, kernel: &KernelUse<'k>, positions: &[usize]) {
+        let variant = &mut self.variants[index];
         variant.enter_launch(launch);
+        let same_content =
+            self.of_content.entry((variant.link_with, variant.found.map(|f| f.hash.as_str()))).or_default();
         for position in positions {
             let UsedExtern { declaration, is_called, signature, .. } = kernel.externs[*position];
-            let declared = Declared { declaration, signature, is_called, launch };
-            variant.symbols.entry(&declaration.symbol).or_insert(declared).is_called |= is_called;
+            let symbol = declaration.symbol.as_str();
+            if let Some(known) = variant.symbols.get_mut(symbol) {
+                known.is_called |= is_called;
+                continue;
+            }
+            variant.symbols.insert(symbol, Declared { declaration, signature, is_called, launch });
+            *same_content.counts.entry(symbol).or_default() += 1;
+            same_content.having.entry((symbol, signature)).or_default().push(index);
         }
     }
 
@@ -205,6 +220,20 @@ impl<'k> Grouping<'k> {
             variants,
             of_externs: self.of_externs.into_iter().map(|l| l.into_iter().map(at).collect()).collect(),
             of_files: self.of_files.into_iter().map(|l| l.into_iter().map(|(f, v)| (f, at(v))).collect()).collect(),
+        }
+    }
+}
+
+impl<'k> OfContent<'k> {
+    /// Variants among which those are that agree with these externs. Where every variant has one of the symbols, only
+    /// those with its type can agree: so thousands of types don't meet thousands of variants.
+    fn candidates(&self, kernel: &KernelUse<'k>, positions: &[usize]) -> &[usize] {
+        let externs = positions.iter().map(|p| &kernel.externs[*p]);
+        let key = |e: &UsedExtern<'k>| (e.declaration.symbol.as_str(), e.signature);
+        let mut keys = externs.map(key).filter(|(symbol, _)| self.counts.get(symbol) == Some(&self.variants.len()));
+        match keys.next() {
+            Some(key) => self.having.get(&key).map_or(&[], Vec::as_slice),
+            None => &self.variants,
         }
     }
 }

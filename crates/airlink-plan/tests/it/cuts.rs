@@ -59,8 +59,11 @@ fn host_steps_at_the_ends_and_in_a_row_make_no_empty_elf() {
 fn a_launch_that_must_not_be_fused_is_alone() {
     let never = straight().replacen("name = \"b\"", "fuse = \"never\"\nname = \"b\"", 1);
     let alone = "launch `b` must not be fused";
-    let expected =
-        [format!("prog_1: a | {alone}"), format!("prog_2: b | {alone}"), "prog_3: c d | end of the program".to_string()];
+    let expected = [
+        format!("prog_1: a | {alone}"),
+        format!("prog_2: b | {alone}"),
+        "prog_3: c d | end of the program".to_string(),
+    ];
     assert_eq!(cuts_of(&never), expected);
 }
 

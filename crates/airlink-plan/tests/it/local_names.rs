@@ -102,7 +102,7 @@ fn other_functions_come_along_unless_they_are_kernels() {
 fn herds_that_link_one_extern_with_two_files_are_an_error() {
     // The summary of a kernel whose second herd links another object.
     let kernel = copy("k.mlir").bare(EntryKind::Launch, 2).calls("f", &["i32"], None).herd_link("o.o");
-    assert_eq!(plan_ok(&launch("a", "k.mlir", &["x", "y"]), &[kernel.clone()]).objects.len(), 1);
+    assert_eq!(plan_ok(&launch("a", "k.mlir", &["x", "y"]), std::slice::from_ref(&kernel)).objects.len(), 1);
     let found = errors(&launch("a", "k.mlir", &["x", "y"]), &[kernel.second_call_links("p.o")]);
     assert_eq!(found, ["k.mlir:2:30: error[AL0402]: two herds link `@f` with different objects"]);
 }

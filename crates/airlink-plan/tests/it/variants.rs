@@ -178,7 +178,8 @@ fn declarations_that_nobody_calls_are_kept() {
     assert_eq!(objects(&plan), ["o.o: f=f | 0"]);
     assert!(!plan.elfs[0].externs[0].is_called && !plan.objects[0].symbols["f"].is_called);
     // Functions beside the kernel may call it.
-    let (text, kernels) = copies(&[copy("").only_declares("f", &["i32"], Some("o.o")).local(LocalKind::Function, "helper")]);
+    let (text, kernels) =
+        copies(&[copy("").only_declares("f", &["i32"], Some("o.o")).local(LocalKind::Function, "helper")]);
     assert!(plan_ok(&text, &kernels).elfs[0].externs[0].is_called);
 }
 
