@@ -1,9 +1,141 @@
-//! `airlink verify`: fused against unfused, bit for bit.
+//! `airlink verify`: the fused ELFs of a graph against its launches built one by one, on the same inputs.
+
+use airlink_diag::{Findings, Reported};
+use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
+use airlink_host::verify::{ElfUnderTest, HostWrite, Report, Step, Variant};
+use airlink_host::{HostOptions, KernelObject};
+use airlink_ir::Ir;
+use airlink_plan::{ElfPlan, Plan, PlanOptions};
 
 use crate::cli::GraphArgs;
 use crate::exit::Exit;
+use crate::load::{self, Loaded};
+use crate::pipe;
 use crate::session::Session;
 
-pub fn run(session: &mut Session, _args: &GraphArgs) -> Exit {
-    session.not_implemented("`airlink verify`")
+pub fn run(session: &mut Session, args: &GraphArgs) -> Exit {
+    match compare(session, args) {
+        Ok(report) => {
+            session.say(&text(&report));
+            Exit::Done
+        }
+        Err(reported) => {
+            let differs = session.findings.iter().any(|f| f.code == airlink_diag::codes::AL0706);
+            if differs { Exit::Differs } else { session.exit_of(reported) }
+        }
+    }
+}
+
+fn compare(session: &mut Session, args: &GraphArgs) -> Result<Report, Reported> {
+    let ir = Ir::new();
+    let loaded = load::graph(&ir, session, &args.graph)?;
+    let plan = pipe::make_plan(session, &loaded)?;
+    let alone = plan_alone(session, &loaded)?;
+    let host = pipe::host_options(session)?;
+    let objects = pipe::host_objects(&ir, session, &loaded, &plan, &host)?;
+    let mut fused = Vec::new();
+    for variant in Variant::ALL {
+        let options = variant.options(&host);
+        let elfs = build(&ir, session, &loaded, &plan, &objects, &options)?;
+        fused.push((variant, elfs));
+    }
+    let alone = build(&ir, session, &loaded, &alone, &objects, &host)?;
+    let steps = steps(&loaded.graph, &plan, fused, alone);
+    session.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))
+}
+
+/// A plan in which every launch has an ELF of its own. Its findings were all made by the real plan.
+fn plan_alone(session: &mut Session, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
+    let mut graph = loaded.graph.clone();
+    graph.cuts.clear();
+    for launch in &mut graph.launches {
+        launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
+    }
+    let options = PlanOptions { device: session.options.device.clone() };
+    let mut findings = Findings::default();
+    findings.sources = session.findings.sources.clone();
+    match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
+        Ok(mut plan) => {
+            plan.elfs.iter_mut().for_each(name_after_launch);
+            Ok(plan)
+        }
+        Err(reported) => {
+            findings.iter().for_each(|f| session.findings.push(f.clone()));
+            Err(reported)
+        }
+    }
+}
+
+/// Reports name a launch by its name in the graph, which its own ELF gets, unless a symbol has it.
+fn name_after_launch(elf: &mut ElfPlan) {
+    let name = elf.launches[0].name.clone();
+    let locals = elf.launches[0].locals.iter().any(|l| l.to == name);
+    if !locals && elf.externs.iter().all(|e| e.symbol != name) {
+        elf.name = name;
+    }
+}
+
+/// Stitches, checks and builds every ELF of a plan.
+fn build(
+    ir: &Ir,
+    session: &mut Session,
+    loaded: &Loaded<'_>,
+    plan: &Plan,
+    objects: &[KernelObject],
+    options: &HostOptions,
+) -> Result<Vec<Vec<u8>>, Reported> {
+    let programs = pipe::fuse(ir, session, loaded, plan)?;
+    let findings = &mut session.findings;
+    programs
+        .iter()
+        .map(|p| airlink_host::build(ir, p, &loaded.graph, &loaded.kernels, objects, options, findings))
+        .collect()
+}
+
+/// The program's steps: each fused ELF where its first launch stands, each host step in its place.
+fn steps(
+    graph: &LaunchGraph,
+    plan: &Plan,
+    mut fused: Vec<(Variant, Vec<Vec<u8>>)>,
+    alone: Vec<Vec<u8>>,
+) -> Vec<Step> {
+    let mut alone = alone.into_iter();
+    let mut steps = Vec::new();
+    for step in &graph.steps {
+        match step {
+            GraphStep::Host(host) => {
+                let host = graph.host(*host);
+                let write = |w: &airlink_graph::HostOperand| HostWrite {
+                    buffer: graph.buffer(w.buffer).name.clone(),
+                    range: w.range.start..w.range.end,
+                };
+                let writes = host.writes.iter().map(write).collect();
+                steps.push(Step::Host { name: host.name.value.clone(), writes });
+            }
+            GraphStep::Launch(launch) => {
+                let Some(elf) = plan.elfs.iter().position(|e| e.launches[0].launch == *launch) else { continue };
+                let count = plan.elfs[elf].launches.len();
+                let fused = fused.iter_mut().map(|(v, elfs)| (*v, std::mem::take(&mut elfs[elf]))).collect();
+                steps.push(Step::Elf(ElfUnderTest { fused, unfused: alone.by_ref().take(count).collect() }));
+            }
+        }
+    }
+    steps
+}
+
+fn text(report: &Report) -> String {
+    let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
+    let mut text = String::new();
+    let mut elements = 0;
+    for elf in &report.elfs {
+        let unfused: f64 = elf.launches.iter().map(|l| ms(l.unfused)).sum();
+        text += &format!("{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms\n", elf.name, elf.launches.len(), ms(elf.fused));
+        for launch in &elf.launches {
+            let compared: Vec<String> = launch.compared.iter().map(|(name, n)| format!("{name} ({n})")).collect();
+            elements += launch.compared.values().sum::<u64>();
+            text += &format!("  {:<12} {:>9.3} ms  {}\n", launch.name, ms(launch.unfused), compared.join(", "));
+        }
+    }
+    text += &format!("bit-exact: {elements} elements, compared {}\n", report.checks.join(", "));
+    text + "times are host times: they show what dispatch and copies cost here and forecast no NPU\n"
 }
