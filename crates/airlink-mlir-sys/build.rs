@@ -78,12 +78,7 @@ impl Tree {
         }
         let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("../../mlir");
         let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
-        Ok(Tree {
-            prefix,
-            include: root.join("include"),
-            lib: root.join("lib"),
-            out: variable("OUT_DIR")?.into(),
-        })
+        Ok(Tree { prefix, include: root.join("include"), lib: root.join("lib"), out: variable("OUT_DIR")?.into() })
     }
 
     fn llvm_include(&self) -> PathBuf {
@@ -184,8 +179,7 @@ impl Unit {
 
     fn is_current(&self, command: u64) -> bool {
         self.object.exists()
-            && fs::read_to_string(&self.stamp)
-                .is_ok_and(|stamp| Some(stamp) == self.fingerprint(command))
+            && fs::read_to_string(&self.stamp).is_ok_and(|stamp| Some(stamp) == self.fingerprint(command))
     }
 
     fn compile(&self, compiler: &cc::Tool, command_hash: u64) -> Result<(), String> {
@@ -242,9 +236,9 @@ fn command_hash(tree: &Tree, compiler: &cc::Tool) -> Result<u64, String> {
 
 /// Compiles what has changed, as many at a time as cargo allows.
 fn compile_changed(tree: &Tree, sources: &[PathBuf]) -> Result<Vec<Unit>, String> {
-    let compiler = build_settings(tree).try_get_compiler().map_err(|error| {
-        format!("no C++ compiler: {error}. Install the package g++, or run ./setup.sh.")
-    })?;
+    let compiler = build_settings(tree)
+        .try_get_compiler()
+        .map_err(|error| format!("no C++ compiler: {error}. Install the package g++, or run ./setup.sh."))?;
     let hash = command_hash(tree, &compiler)?;
     let units: Vec<_> = sources.iter().map(|source| Unit::new(tree, source)).collect();
     let stale = Mutex::new(units.iter().filter(|unit| !unit.is_current(hash)).collect::<Vec<_>>());

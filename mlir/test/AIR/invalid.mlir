@@ -177,7 +177,8 @@ func.func @ranks_differ(%m: memref<4xf32>) {
 // -----
 
 func.func @list_missing(%m: memref<4xf32>) {
-  // expected-error @+1 {{expected '['}}
+  // expected-error @+2 {{expected '[' in dynamic index list}}
+  // expected-error @+1 {{expected SSA value or integer}}
   air.channel.get @c[] (%m[0] [2]) : (memref<4xf32>)
   return
 }

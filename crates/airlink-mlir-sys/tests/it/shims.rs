@@ -45,7 +45,9 @@ unsafe extern "C" fn record_use(user: MlirOperation, reference: MlirAttribute, n
 fn uses(module: &Module, symbol: &str) -> Vec<String> {
     let mut found = Vec::<String>::new();
     // SAFETY: the callback gets the vector it expects.
-    unsafe { airlinkSymbolUses(module.as_operation().to_raw(), string_ref(symbol), record_use, from_mut(&mut found).cast()) };
+    unsafe {
+        airlinkSymbolUses(module.as_operation().to_raw(), string_ref(symbol), record_use, from_mut(&mut found).cast())
+    };
     found
 }
 
@@ -53,7 +55,9 @@ fn replace(module: &Module, pairs: &[(&str, &str)]) -> isize {
     let from: Vec<_> = pairs.iter().map(|pair| string_ref(pair.0)).collect();
     let to: Vec<_> = pairs.iter().map(|pair| string_ref(pair.1)).collect();
     // SAFETY: both lists have as many elements as is said.
-    unsafe { airlinkReplaceSymbolUses(module.as_operation().to_raw(), pairs.len() as isize, from.as_ptr(), to.as_ptr()) }
+    unsafe {
+        airlinkReplaceSymbolUses(module.as_operation().to_raw(), pairs.len() as isize, from.as_ptr(), to.as_ptr())
+    }
 }
 
 const SYMBOLS: &str = r#"
@@ -82,12 +86,7 @@ fn finds_every_use() {
     let module = parse(&context, SYMBOLS, "s.mlir").unwrap();
     assert_eq!(
         uses(&module, "c"),
-        [
-            "func.func list @c",
-            "air.channel.put chan_name @c",
-            "air.wait_all metadata @c",
-            "air.wait_all pair @h::@c",
-        ]
+        ["func.func list @c", "air.channel.put chan_name @c", "air.wait_all metadata @c", "air.wait_all pair @h::@c",]
     );
     assert_eq!(uses(&module, "ext"), ["func.call callee @ext"]);
     assert_eq!(uses(&module, "").len(), 7);
@@ -205,8 +204,7 @@ fn edits_function_arguments() {
 fn resolve(context: &Context, location: &str) -> Option<(String, [u32; 4])> {
     let module = parse(context, &format!("module attributes {{x.l = {location}}} {{\n}}"), "l.mlir").unwrap();
     let attribute = module.as_operation().attribute("x.l").unwrap().to_raw();
-    let mut range =
-        AirlinkFileRange { file: string_ref(""), line: 0, column: 0, end_line: 0, end_column: 0 };
+    let mut range = AirlinkFileRange { file: string_ref(""), line: 0, column: 0, end_line: 0, end_column: 0 };
     // SAFETY: the attribute is a location.
     let found = unsafe { airlinkLocationResolve(mlirLocationFromAttribute(attribute), &mut range) };
     found.then(|| (text_of(range.file), [range.line, range.column, range.end_line, range.end_column]))

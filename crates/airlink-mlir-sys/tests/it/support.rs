@@ -9,7 +9,7 @@ use std::{
     rc::Rc,
 };
 
-use airlink_mlir_sys::{airlinkModuleParse, airlinkRegisterPasses, mlirGetDialectHandle__air__, mlir_sys::*};
+use airlink_mlir_sys::{airlinkModuleParse, airlinkRegisterPasses, mlir_sys::*, mlirGetDialectHandle__air__};
 use melior::{
     Context,
     dialect::DialectRegistry,
@@ -63,9 +63,8 @@ pub fn diagnostics<T>(context: &Context, action: impl FnOnce() -> T) -> (T, Stri
 /// Parses a whole file; locations carry `name`.
 pub fn parse<'c>(context: &'c Context, text: &str, name: &str) -> Result<Module<'c>, String> {
     // SAFETY: the context is alive, and the strings are during the call.
-    let (raw, report) = diagnostics(context, || unsafe {
-        airlinkModuleParse(context.to_raw(), string_ref(text), string_ref(name))
-    });
+    let (raw, report) =
+        diagnostics(context, || unsafe { airlinkModuleParse(context.to_raw(), string_ref(text), string_ref(name)) });
     if raw.ptr.is_null() {
         return Err(report);
     }

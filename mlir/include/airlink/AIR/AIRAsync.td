@@ -24,7 +24,7 @@ def AIR_ExecuteOp : AIR_Op<"execute", [
   let results = (outs AIR_AsyncToken:$async_token, Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = [{
-    (`[` $async_dependencies^ `]`)? (`->` `(` type($results)^ `)`)? $region attr-dict
+    (` ` `[` $async_dependencies^ `]`)? (`->` `(` type($results)^ `)`)? $region attr-dict
   }];
   let hasVerifier = 1;
 }
