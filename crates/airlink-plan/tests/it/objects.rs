@@ -73,3 +73,21 @@ fn an_object_that_defines_what_another_is_called_for_gets_new_names() {
     let plan = plan_with(&text, &kernels, &found).plan.unwrap();
     assert_eq!(objects(&plan), ["o.o: f=f inline=inline | 0", "p.o: g=g inline=inline | 1"]);
 }
+
+#[test]
+fn launches_that_mean_other_reference_kernels_share_no_object() {
+    let (text, kernels) = two("o.o", "i32", "o.o", "i32");
+    let with_ref = |launch: &str, kernel: &str, text: &str| {
+        let head = format!("[[launch]]\nname = \"{launch}\"");
+        text.replacen(&head, &format!("{head}\nref = {{ f = \"{kernel}\" }}"), 1)
+    };
+    let plan = |text: &str, found: &[_]| objects(&plan_with(text, &kernels, found).plan.unwrap());
+    let one = with_ref("a", "f_fast", &text);
+    let apart = ["o.o: f=f | 0", "o_2.o: f=f_2 | 1"];
+    assert_eq!(plan(&one, &[]), apart);
+    assert_eq!(plan(&with_ref("b", "f_slow", &one), &[]), apart);
+    assert_eq!(plan(&with_ref("b", "f_fast", &one), &[]), ["o.o: f=f | 0 1"]);
+    // Objects that are found mean what they mean.
+    let same = object("o.o", "1", &["f"]);
+    assert_eq!(plan(&one, &[("a", "o.o", same.clone()), ("b", "o.o", same)]), ["o.o: f=f | 0 1"]);
+}
