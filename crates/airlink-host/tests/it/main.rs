@@ -1,0 +1,10 @@
+//! One binary: each links MLIR statically and weighs 180 MB.
+
+mod copies;
+mod entries;
+mod linking;
+mod lowering;
+mod programs;
+mod reference;
+mod support;
+mod verifying;
