@@ -133,7 +133,7 @@ pub(crate) fn report(messages: &[Message], file: FileId, findings: &mut Findings
         for (text, note_place) in &m.notes {
             let note = note_place.as_ref().and_then(|p| place::span(p, &findings.sources));
             // MLIR attaches the offending op as a note; the span shows it better.
-            if !text.starts_with("see current operation") {
+            if !text.starts_with("see current operation") && code != codes::AL0110 {
                 finding = finding.maybe_also(note, text.as_str());
             }
         }

@@ -1,7 +1,7 @@
 //! From a launch graph to its plan.
 
 use airlink_diag::{Finding, Findings, Reported, codes};
-use airlink_graph::{ElfRoles, LaunchGraph, LaunchIdx, ViewIdx, index_lists, roles};
+use airlink_graph::{ElfRoles, KSplit, LaunchGraph, LaunchIdx, ViewIdx, index_lists, roles};
 use airlink_kernel::KernelSummary;
 use indexmap::{IndexMap, IndexSet};
 
@@ -17,7 +17,7 @@ use crate::{
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
 /// their paths as the graph spells them.
 ///
-/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0222 about views; AL0401, AL0402, AL0406 about names.
+/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0222 about views; AL0223 about splits; AL0401, AL0402, AL0406 about names.
 /// Warnings: AL0213, AL0405. Notes: AL0214.
 pub fn plan(
     graph: &LaunchGraph,
@@ -30,6 +30,7 @@ pub fn plan(
     // Each part says what it has to say before the first failure ends the plan.
     let cuts = cut(graph, findings);
     let views = check_views(graph, findings);
+    let splits = check_splits(graph, findings);
     let uses = uses?;
     note_wrapped(graph, &uses, findings);
     let variants = variants(graph, &uses, objects, findings);
@@ -40,6 +41,7 @@ pub fn plan(
     let variants = variants?;
     let externs: Vec<_> = cuts.iter().map(|cut| externs(graph, cut, &uses, &variants, findings)).collect();
     views?;
+    splits?;
     let mut elfs = Vec::with_capacity(cuts.len());
     for (((cut, roles), args), externs) in cuts.into_iter().zip(roles).zip(args).zip(externs) {
         elfs.push(elf(graph, cut, roles, args?, externs?, &uses, &variants));
@@ -51,6 +53,23 @@ pub fn plan(
         elfs,
         objects: variants.objects,
     })
+}
+
+/// A split that the user asks for must not be left out without a word.
+fn check_splits(graph: &LaunchGraph, findings: &mut Findings) -> Result<(), Reported> {
+    let mut result = Ok(());
+    for launch in &graph.launches {
+        let Some(split) = &launch.k_split else { continue };
+        if let KSplit::Parts(parts) = split.value {
+            result = Err(findings.fail(
+                Finding::error(codes::AL0223, format!("launch `{}` asks for {parts} parts of K", launch.name.value))
+                    .at(split.span, "this version of airlink splits nothing")
+                    .allowed("`\"auto\"` or `\"off\"`")
+                    .remedy("remove the key: mlir-air of August 2026 folds the shape itself and needs no split"),
+            ));
+        }
+    }
+    result
 }
 
 fn elf(

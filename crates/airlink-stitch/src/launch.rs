@@ -1,6 +1,6 @@
 //! One launch: the body of its kernel function becomes part of the fused function.
 
-use airlink_diag::Findings;
+use airlink_diag::{Finding, Findings, codes};
 use airlink_graph::LaunchGraph;
 use airlink_ir::edit::{self, clone_module, move_to_end, untied, untied_block};
 use airlink_ir::melior::ir::block::BlockLike;
@@ -33,9 +33,14 @@ impl<'c> Fused<'c> {
             }
         }
         names::apply(self.ir, root, plan);
-        let span = graph.launch(plan.launch).name.span;
-        if let Err(finding) = wrap::bare_entries(self.ir, function, plan) {
-            findings.push(finding.also(span, "the launch"));
+        if let Err(op) = wrap::bare_entries(self.ir, function, plan) {
+            let span = airlink_ir::locate(op.location(), &findings.sources);
+            findings.push(
+                Finding::error(codes::AL0502, format!("a bare `{}` is async and cannot be wrapped", name(op)))
+                    .maybe_at(span, "its token would have to leave the launch around it")
+                    .also(graph.launch(plan.launch).name.span, "used by this launch")
+                    .remedy("put it into an air.launch yourself, or make it synchronous"),
+            );
             return;
         }
         self.take_function_attributes(function, &collect(function, "air.launch"), plan, findings);

@@ -1,6 +1,5 @@
 //! Bare herds and segments get the launch, and herds the segment, that they need.
 
-use airlink_diag::{Finding, codes};
 use airlink_ir::edit::{self, untied, untied_block};
 use airlink_ir::melior::ir::attribute::DenseI32ArrayAttribute;
 use airlink_ir::melior::ir::block::BlockLike;
@@ -13,12 +12,12 @@ use airlink_plan::LaunchPlan;
 /// Wraps every bare entry of a kernel function as the plan says.
 ///
 /// # Errors
-/// AL0502 for an async herd or segment: its tokens would have to leave the launch.
+/// The op that cannot be wrapped: an async one, whose tokens would have to leave the launch.
 pub(crate) fn bare_entries<'c>(
     ir: &'c Ir,
     function: OperationRef<'c, 'c>,
     plan: &LaunchPlan,
-) -> Result<(), Finding> {
+) -> Result<(), OperationRef<'c, 'c>> {
     let mut entries = Vec::new();
     walk(function, &mut |op| match name(op) {
         "air.launch" | "air.segment" | "air.herd" => {
@@ -32,8 +31,7 @@ pub(crate) fn bare_entries<'c>(
             continue;
         }
         if op.result_count() > 0 {
-            return Err(Finding::error(codes::AL0502, format!("a bare `{}` is async and cannot be wrapped", name(op)))
-                .remedy("put it into an air.launch, or make it synchronous"));
+            return Err(op);
         }
         let mut inner = op;
         if entry.kind == EntryKind::BareHerd {

@@ -17,6 +17,7 @@ use crate::write::{self, Output};
 
 /// `airlink stitch`.
 pub fn stitch(session: &mut Session, args: &GraphArgs) -> Exit {
+    session.writes = true;
     match stitch_to_files(session, args) {
         Ok(()) => Exit::Done,
         Err(reported) => session.exit_of(reported),

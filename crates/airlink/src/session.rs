@@ -14,13 +14,13 @@ pub struct Session {
     pub options: Shared,
     pub findings: Findings,
     timings: Vec<(&'static str, Duration)>,
-    /// Findings that are printed already.
-    printed: usize,
+    /// Whether this run would write files: then a failure says that it wrote none.
+    pub writes: bool,
 }
 
 impl Session {
     pub fn new(options: &Shared) -> Session {
-        Session { options: options.clone(), findings: Findings::default(), timings: Vec::new(), printed: 0 }
+        Session { options: options.clone(), findings: Findings::default(), timings: Vec::new(), writes: false }
     }
 
     /// `AIRLINK_LD`: the linker to use before those that are looked for.
@@ -105,7 +105,7 @@ impl Session {
         for finding in list {
             text += &match self.options.message_format {
                 MessageFormat::Human => {
-                    render::human(finding, &self.findings.sources, self.is_colored(is_terminal), terminal_width()) + "\n"
+                    render::human(finding, &self.findings.sources, self.is_colored(is_terminal), WIDTH) + "\n"
                 }
                 MessageFormat::Short => render::short(finding, &self.findings.sources),
                 MessageFormat::Json => render::json(finding, &self.findings.sources),
@@ -118,17 +118,17 @@ impl Session {
             true => std::io::stdout().write_all(text.as_bytes()),
             false => std::io::stderr().write_all(text.as_bytes()),
         };
-        self.printed = self.findings.iter().count();
     }
 
     fn summary_line(&self) -> String {
         let errors = self.findings.count(Severity::Error);
         let warnings = self.findings.count(Severity::Warning);
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        let wrote = if self.writes { "; nothing written" } else { "" };
         match (errors, warnings) {
             (0, _) => String::new(),
-            (e, 0) => format!("{}; nothing written\n", plural(e, "error")),
-            (e, w) => format!("{}, {}; nothing written\n", plural(e, "error"), plural(w, "warning")),
+            (e, 0) => format!("{}{wrote}\n", plural(e, "error")),
+            (e, w) => format!("{}, {}{wrote}\n", plural(e, "error"), plural(w, "warning")),
         }
     }
 
@@ -157,7 +157,5 @@ impl Session {
     }
 }
 
-/// Columns of the terminal, from `tput`'s usual source; 120 where there is none.
-fn terminal_width() -> usize {
-    120
-}
+/// Columns that findings may use: what `annotate-snippets` cuts source lines to.
+const WIDTH: usize = 120;
