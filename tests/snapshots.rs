@@ -1,1 +1,36 @@
-//! To be written.
+//! Each stage's own text over our graphs, so that a failure names its stage: plan, fused module, link map.
+
+use crate::project::{airlink, fixture};
+
+/// The graphs whose stages are kept; small, so that a difference can be read.
+const GRAPHS: &[&str] = &["small_o_ffn", "nway", "decode_layer", "views", "blocks", "two_launches", "channels"];
+
+#[test]
+fn plans_are_as_kept() {
+    for name in GRAPHS {
+        let outcome = airlink(&fixture("graphs"), &["plan", &format!("{name}.toml"), "-q"]).expect(0);
+        insta::assert_snapshot!(format!("plan_{name}"), outcome.stdout);
+    }
+}
+
+#[test]
+fn plans_as_json_are_as_kept() {
+    let outcome = airlink(&fixture("graphs"), &["plan", "nway.toml", "--format", "json", "-q"]).expect(0);
+    insta::assert_snapshot!("plan_nway_json", outcome.stdout);
+}
+
+#[test]
+fn fused_modules_and_maps_are_as_kept() {
+    for name in GRAPHS {
+        let out = tempfile::tempdir().expect("a folder");
+        let target = out.path().to_str().expect("a plain path");
+        let graph = format!("{name}.toml");
+        let args = ["stitch", &graph, "-o", target, "--emit", "mlir,map", "--message-format", "short"];
+        let outcome = airlink(&fixture("graphs"), &args).expect(0);
+        let mut text = format!("findings:\n{}", outcome.stderr);
+        for (file, bytes) in crate::project::files(out.path()) {
+            text += &format!("==== {file}\n{}", String::from_utf8(bytes).expect("text"));
+        }
+        insta::assert_snapshot!(format!("stitch_{name}"), text);
+    }
+}

@@ -19,6 +19,8 @@ pub struct RunInputs {
     pub seed: u64,
     /// Argument name to a file's name, for messages, and its bytes.
     pub arrays: IndexMap<String, (String, Vec<u8>)>,
+    /// Return intermediates too, not only what a host program reads.
+    pub keep_intermediates: bool,
 }
 
 /// What a run left.
@@ -50,7 +52,12 @@ pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<Ru
         .call(&elf, Entry::Program, &mut buffers, &args)
         .map_err(|e| findings.fail(call_error(&manifest, &e)))?;
     let mut arrays = IndexMap::new();
-    for arg in manifest.args.iter().filter(|a| matches!(a.role, Role::Output | Role::Inout)) {
+    let is_kept = |role| match role {
+        Role::Output | Role::Inout => true,
+        Role::Intermediate => given.keep_intermediates,
+        _ => false,
+    };
+    for arg in manifest.args.iter().filter(|a| is_kept(a.role)) {
         let bytes = buffers.get(arg.index).and_then(|b| b.bytes()).unwrap_or_default();
         warn_unwritten(arg, bytes, findings);
         let mut file = Vec::new();

@@ -69,6 +69,9 @@ pub struct RunArgs {
     /// Seed of the inputs that are not given.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Write intermediates too, not only outputs.
+    #[arg(long)]
+    pub all: bool,
     /// Print time per launch.
     #[arg(long)]
     pub profile: bool,

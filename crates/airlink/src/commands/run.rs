@@ -21,7 +21,7 @@ pub fn run(session: &mut Session, args: &RunArgs) -> Exit {
 }
 
 fn run_once(session: &mut Session, args: &RunArgs) -> Result<(), Reported> {
-    let mut inputs = RunInputs { seed: args.seed, arrays: IndexMap::new() };
+    let mut inputs = RunInputs { seed: args.seed, arrays: IndexMap::new(), keep_intermediates: args.all };
     for pair in &args.args {
         let Some((name, file)) = pair.split_once('=') else {
             return Err(session.findings.fail(
