@@ -3,7 +3,7 @@
 use airlink_host::HostOptions;
 use airlink_rt::{CpuLevel, Role, bf16_from_f32, bf16_to_f32};
 
-use crate::support::{Arg, Running, build, numbers};
+use crate::support::{Arg, Running, build, complaints, numbers};
 
 /// y = A x without an extern: 64 x 128 over panels of 16 rows in L2, four tiles of 4 rows, one f32 sum per row.
 const GEMV: &str = "
@@ -183,6 +183,59 @@ fn l1_buffers_of_the_segment_are_private_to_tiles() {
     let found: Vec<i32> =
         running.bytes_mut("c").chunks_exact(4).map(|b| i32::from_le_bytes(b.try_into().unwrap())).collect();
     assert_eq!(found, [0, 10, 20, 30]);
+}
+
+/// Two herds of one name are the same tiles: what one leaves in an L1 buffer of the segment, the other finds, whether the
+/// buffer is one per tile or one for all with a part for each.
+#[test]
+fn l1_buffers_last_from_herd_to_herd() {
+    let herd = |name: &str, ty: &str, access: &str, body: &str| {
+        format!(
+            "air.herd @{name} tile (%x, %y) in (%nx=%c2, %ny=%c2) args(%hm=%mine, %hc=%sc) : {ty}, memref<4xi32> {{
+               %zero = arith.constant 0 : index
+               %two = arith.constant 2 : index
+               %xx = arith.muli %x, %two : index
+               %tile = arith.addi %xx, %y : index
+               %part = {access}
+               {body}
+             }}"
+        )
+    };
+    let view = "memref<1xi32, strided<[1], offset: ?>, 2>";
+    let own = ("memref<1xi32, 2>", format!("memref.subview %hm[%zero] [1] [1] : memref<1xi32, 2> to {view}"));
+    let divided = (
+        "memref<2x2x1xi32, 2>",
+        format!("memref.subview %hm[%x, %y, 0] [1, 1, 1] [1, 1, 1] : memref<2x2x1xi32, 2> to {view}"),
+    );
+    let args: [Arg; 1] = [("c", "memref<4xi32>", Role::Output)];
+    for (ty, access) in [own, divided] {
+        let first = format!("%t = arith.index_cast %tile : index to i32\n memref.store %t, %part[%zero] : {view}");
+        let second = format!("air.dma_memcpy_nd (%hc[%tile] [1] [1], %part[] [] []) : (memref<4xi32>, {view})");
+        let text = format!(
+            "func.func @f(%c: memref<4xi32>) {{
+               air.launch () in () args(%lc=%c) : memref<4xi32> {{
+                 air.segment @seg args(%sc=%lc) : memref<4xi32> {{
+                   %mine = memref.alloc() : {ty}
+                   %c2 = arith.constant 2 : index
+                   {}
+                   {}
+                 }}
+               }}
+               return
+             }}",
+            herd("h", ty, &access, &first),
+            herd("h", ty, &access, &second)
+        );
+        let mut running = Running::new(&build(&text, &args, 1, &[], &HostOptions::default()));
+        running.run();
+        let bytes = running.bytes_mut("c");
+        let found: Vec<i32> = bytes.chunks_exact(4).map(|b| i32::from_le_bytes(b.try_into().unwrap())).collect();
+        assert_eq!(found, [0, 1, 2, 3], "{ty}");
+
+        let other_herd = text.replacen("@h ", "@other ", 1);
+        let shared = "error AL0701 line 4: this L1 buffer is shared by several herds, which the host target cannot order yet\n";
+        assert_eq!(complaints(&other_herd), if ty.contains("2x2") { "" } else { shared });
+    }
 }
 
 /// Functions of the math dialect are airlink's own: the ELF asks no library for them.
