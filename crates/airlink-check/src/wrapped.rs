@@ -1,7 +1,7 @@
 //! A bare herd or segment of a kernel against the launch that was made around it.
 
 use airlink_ir::melior::ir::block::BlockLike;
-use airlink_ir::melior::ir::operation::{OperationLike, OperationResult};
+use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::melior::ir::ValueLike;
 use airlink_ir::{OperationRef, Value, function_body, name};
 
@@ -52,21 +52,20 @@ fn unwrap<'c>(outer: OperationRef<'c, 'c>, wanted: &str) -> Option<OperationRef<
 
 /// Follows a value out of the hierarchy ops whose block argument it is.
 fn origin<'c>(value: Value<'c, 'c>) -> Value<'c, 'c> {
-    let Ok(argument) = airlink_ir::melior::ir::block::BlockArgument::try_from(value) else { return value };
-    let block = argument.owner();
+    let Some((block, position)) = airlink_ir::block_argument(value) else { return value };
     let Some(parent) = block.parent_operation() else { return value };
     if !matches!(name(parent), "air.launch" | "air.segment") {
         return value;
     }
     // Neither has an iteration space, so arguments and operands correspond one to one.
     let parent = airlink_ir::edit::untied(parent);
-    match parent.operand(argument.argument_number()) {
+    match parent.operand(position) {
         Ok(outer) if parent.operand_count() == block.argument_count() => origin(outer),
         _ => value,
     }
 }
 
 fn constant<'c>(value: Value<'c, 'c>) -> Option<OperationRef<'c, 'c>> {
-    let owner = airlink_ir::edit::untied(OperationResult::try_from(value).ok()?.owner());
+    let owner = airlink_ir::defining_op(value)?;
     (name(owner) == "arith.constant").then_some(owner)
 }

@@ -8,7 +8,8 @@ use airlink_ir::{Module, OperationRef, attr, children, name};
 use airlink_kernel::KernelSummary;
 use airlink_plan::{ArgPlan, ElfPlan, LaunchPlan};
 use airlink_rt::{
-    ENTRY_ABI, Element, FpRules, MANIFEST_SCHEMA, Manifest, ManifestArg, ManifestLaunch, PROGRAM_ENTRY, Role, launch_entry,
+    ENTRY_ABI, Element, FpRules, MANIFEST_SCHEMA, Manifest, ManifestArg, ManifestLaunch, PROGRAM_ENTRY, Role,
+    launch_entry,
 };
 use indexmap::IndexMap;
 
@@ -56,7 +57,10 @@ fn argument(
 ) -> Result<ManifestArg, Reported> {
     let span = graph.buffer(arg.buffer).span;
     let Some(memref) = arg.ty.as_memref() else {
-        let headline = format!("argument `{}` is a scalar of type {}, which the host interface has no place for", arg.name, arg.ty);
+        let headline = format!(
+            "argument `{}` is a scalar of type {}, which the host interface has no place for",
+            arg.name, arg.ty
+        );
         return Err(findings.fail(
             Finding::error(codes::AL0705, headline)
                 .at(span, "")
@@ -64,7 +68,8 @@ fn argument(
         ));
     };
     let shape: Option<Vec<u64>> = memref.shape.iter().copied().collect();
-    let (Some(element), Some(shape), Some(count)) = (Element::from_mlir(&memref.element), shape, memref.element_count())
+    let (Some(element), Some(shape), Some(count)) =
+        (Element::from_mlir(&memref.element), shape, memref.element_count())
     else {
         let headline = format!("argument `{}` has type {}, which the host interface does not have", arg.name, arg.ty);
         return Err(findings.fail(
@@ -141,7 +146,8 @@ fn arguments(
     touches: impl Fn(airlink_kernel::Access) -> bool,
 ) -> Vec<usize> {
     let operands = &graph.launch(planned.launch).operands;
-    let touched = operands.iter().zip(&planned.operands).filter(|(o, _)| o.accesses.get(entry).is_some_and(|a| touches(*a)));
+    let touched =
+        operands.iter().zip(&planned.operands).filter(|(o, _)| o.accesses.get(entry).is_some_and(|a| touches(*a)));
     let mut indices: Vec<usize> = touched.map(|(_, p)| p.arg).collect();
     indices.sort_unstable();
     indices.dedup();
@@ -169,8 +175,7 @@ fn constant(op: OperationRef<'_, '_>, operand: usize) -> Option<u64> {
     if !value.is_operation_result() {
         return None;
     }
-    let result = airlink_ir::melior::ir::operation::OperationResult::try_from(value).ok()?;
-    let owner = result.owner();
+    let owner = airlink_ir::defining_op(value)?;
     if name(owner) != "arith.constant" {
         return None;
     }

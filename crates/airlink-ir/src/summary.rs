@@ -252,8 +252,7 @@ fn hierarchy_size_count(op: OperationRef<'_, '_>) -> usize {
 
 /// The value of an `arith.constant` of type index.
 pub(crate) fn constant_index(value: Value<'_, '_>) -> Option<u64> {
-    let result = melior::ir::operation::OperationResult::try_from(value).ok()?;
-    let owner = result.owner();
+    let owner = crate::defining_op(value)?;
     if name(owner) != "arith.constant" {
         return None;
     }

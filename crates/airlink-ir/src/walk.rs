@@ -2,7 +2,7 @@
 
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, OperationRef, RegionLike};
+use melior::ir::{BlockRef, OperationRef, RegionLike, Value, ValueLike};
 
 use crate::attr;
 
@@ -62,4 +62,26 @@ pub fn name<'c: 'a, 'a>(op: OperationRef<'c, 'a>) -> &'a str {
 /// The entry block of a function; `None` for a declaration.
 pub fn function_body<'c, 'a>(function: OperationRef<'c, 'a>) -> Option<BlockRef<'c, 'a>> {
     function.regions().next()?.first_block()
+}
+
+/// The op that makes a value; `None` for a block argument. melior's own conversion prints the whole module into its
+/// error, once per value.
+pub fn defining_op<'c, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
+    if !value.is_operation_result() {
+        return None;
+    }
+    // SAFETY: the value is the result of a valid op.
+    unsafe { OperationRef::from_option_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
+}
+
+/// The block and the position of a block argument; `None` for a result.
+pub fn block_argument<'c, 'a>(value: Value<'c, 'a>) -> Option<(BlockRef<'c, 'a>, usize)> {
+    if !value.is_block_argument() {
+        return None;
+    }
+    // SAFETY: the value is an argument of a valid block.
+    unsafe {
+        let block = BlockRef::from_raw(mlir_sys::mlirBlockArgumentGetOwner(value.to_raw()));
+        Some((block, mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()) as usize))
+    }
 }

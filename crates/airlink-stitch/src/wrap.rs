@@ -3,7 +3,7 @@
 use airlink_ir::edit::{self, untied, untied_block};
 use airlink_ir::melior::ir::attribute::DenseI32ArrayAttribute;
 use airlink_ir::melior::ir::block::BlockLike;
-use airlink_ir::melior::ir::operation::{OperationBuilder, OperationLike, OperationResult};
+use airlink_ir::melior::ir::operation::{OperationBuilder, OperationLike};
 use airlink_ir::melior::ir::{Block, Identifier, Region, RegionLike, ValueLike};
 use airlink_ir::{BlockRef, Ir, OperationRef, Value, Walk, function_body, name, walk};
 use airlink_kernel::EntryKind;
@@ -105,6 +105,6 @@ fn fill<'c>(op: OperationRef<'c, 'c>, inside: BlockRef<'c, 'c>, passed: &[Value<
 
 /// The `arith.constant` that defines a value.
 fn constant<'c>(value: Value<'c, 'c>) -> Option<OperationRef<'c, 'c>> {
-    let owner = untied(OperationResult::try_from(value).ok()?.owner());
+    let owner = airlink_ir::defining_op(value)?;
     (name(owner) == "arith.constant").then_some(owner)
 }
