@@ -49,7 +49,8 @@ pub fn build_module(
     keep_separate_launches(&mut manifest, &program);
     manifest.kernels = objects.iter().flat_map(|o| o.kernels.iter().cloned()).collect();
     let section = manifest_object(&manifest).map_err(|e| {
-        findings.fail(Finding::error(codes::AL0901, "the manifest could not be put into an object").found(e.to_string()))
+        findings
+            .fail(Finding::error(codes::AL0901, "the manifest could not be put into an object").found(e.to_string()))
     })?;
     let mut inputs: Vec<(&str, &[u8])> = vec![(&manifest.name, &program), ("the manifest", &section)];
     inputs.extend(objects.iter().map(|o| (o.file.as_str(), o.bytes.as_slice())));

@@ -61,7 +61,8 @@ impl Linker {
         let output = Command::new(program).arg("--version").output().ok().filter(|o| o.status.success())?;
         let text = String::from_utf8_lossy(&output.stdout);
         let stem = program.file_name().unwrap_or_default().to_string_lossy();
-        let is_driver = ["cc", "gcc", "clang", "c++", "g++"].iter().any(|d| stem == *d || stem.starts_with(&format!("{d}-")));
+        let is_driver =
+            ["cc", "gcc", "clang", "c++", "g++"].iter().any(|d| stem == *d || stem.starts_with(&format!("{d}-")));
         let version = text.lines().next().unwrap_or_default().trim().to_string();
         Some(Linker { program: program.to_path_buf(), is_driver, version })
     }
@@ -74,7 +75,8 @@ impl Linker {
     pub(crate) fn link(&self, objects: &[(&str, &[u8])], findings: &mut Findings) -> Result<Vec<u8>, Reported> {
         let machine = |e: io::Error, findings: &mut Findings| {
             let headline = format!("temporary files for linking cannot be written: {e}");
-            findings.fail(Finding::error(codes::AL0802, headline).remedy("free space in the folder for temporary files"))
+            findings
+                .fail(Finding::error(codes::AL0802, headline).remedy("free space in the folder for temporary files"))
         };
         let folder = tempfile::Builder::new().prefix("airlink").tempdir().map_err(|e| machine(e, findings))?;
         let output = self.link_in(folder.path(), objects).map_err(|e| machine(e, findings))?;
@@ -91,7 +93,14 @@ impl Linker {
         if self.is_driver {
             command.args(["-nostdlib", "-nostartfiles"]);
         }
-        for option in ["-znow", "-znoexecstack", "--gc-sections", "--build-id=sha1", "--hash-style=gnu", "--version-script=exports"] {
+        for option in [
+            "-znow",
+            "-znoexecstack",
+            "--gc-sections",
+            "--build-id=sha1",
+            "--hash-style=gnu",
+            "--version-script=exports",
+        ] {
             command.arg(if self.is_driver { format!("-Wl,{option}") } else { option.to_string() });
         }
         for (index, (_, bytes)) in objects.iter().enumerate() {

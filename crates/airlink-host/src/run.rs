@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_rt::compare::poison_left;
-use airlink_rt::{Argument, BufferError, BufferSet, Caller, Entry, Manifest, ManifestArg, Placement, Poison, Role, inputs, npy};
+use airlink_rt::{
+    Argument, BufferError, BufferSet, Caller, Entry, Manifest, ManifestArg, Placement, Poison, Role, inputs, npy,
+};
 use indexmap::IndexMap;
 
 pub(crate) use faults::{call_error, load};
@@ -44,13 +46,11 @@ pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<Ru
     let mut buffers = BufferSet::for_manifest(&manifest, Placement::End).map_err(|e| no_memory(&e, findings))?;
     fill(&manifest, given, &mut buffers, findings)?;
     buffers.seal().map_err(|e| no_memory(&e, findings))?;
-    let mut caller = Caller::new().map_err(|e| {
-        findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}")))
-    })?;
+    let mut caller =
+        Caller::new().map_err(|e| findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}"))))?;
     let args = Argument::in_order(&buffers);
-    let call = caller
-        .call(&elf, Entry::Program, &mut buffers, &args)
-        .map_err(|e| findings.fail(call_error(&manifest, &e)))?;
+    let call =
+        caller.call(&elf, Entry::Program, &mut buffers, &args).map_err(|e| findings.fail(call_error(&manifest, &e)))?;
     let mut arrays = IndexMap::new();
     let is_kept = |role| match role {
         Role::Output | Role::Inout => true,
@@ -62,34 +62,46 @@ pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<Ru
         warn_unwritten(arg, bytes, findings);
         let mut file = Vec::new();
         npy::write(&mut file, arg.element, &arg.shape, bytes).map_err(|e| {
-            findings.fail(Finding::error(codes::AL0901, format!("`{}` cannot be put into an .npy file", arg.name)).found(e.to_string()))
+            findings.fail(
+                Finding::error(codes::AL0901, format!("`{}` cannot be put into an .npy file", arg.name))
+                    .found(e.to_string()),
+            )
         })?;
         arrays.insert(arg.name.clone(), file);
     }
     Ok(RunOutput { manifest, arrays, duration: call.duration })
 }
 
-fn fill(manifest: &Manifest, given: &RunInputs, buffers: &mut BufferSet, findings: &mut Findings) -> Result<(), Reported> {
+fn fill(
+    manifest: &Manifest,
+    given: &RunInputs,
+    buffers: &mut BufferSet,
+    findings: &mut Findings,
+) -> Result<(), Reported> {
     let mut failed = None;
     for name in given.arrays.keys().filter(|n| manifest.arg(n).is_none()) {
         let names: Vec<String> = manifest.args.iter().map(|a| format!("`{}`", a.name)).collect();
-        failed = Some(findings.fail(
-            Finding::error(codes::AL0711, format!("`{}` has no argument `{name}`", manifest.name))
-                .allowed(names.join(", "))
-                .remedy("give the name of an argument: `--arg NAME=FILE.npy`"),
-        ));
+        failed = Some(
+            findings.fail(
+                Finding::error(codes::AL0711, format!("`{}` has no argument `{name}`", manifest.name))
+                    .allowed(names.join(", "))
+                    .remedy("give the name of an argument: `--arg NAME=FILE.npy`"),
+            ),
+        );
     }
     for arg in &manifest.args {
         let Some(bytes) = buffers.get_mut(arg.index).and_then(|b| b.bytes_mut()) else { continue };
         match given.arrays.get(&arg.name) {
             Some((file, array)) => {
                 if let Err(error) = npy::read(&mut array.as_slice(), arg.element, &arg.shape, bytes) {
-                    failed = Some(findings.fail(
-                        Finding::error(codes::AL0711, format!("`{file}` does not fit argument `{}`", arg.name))
-                            .found(error.to_string())
-                            .allowed(&arg.ty)
-                            .remedy("save an array of that shape and type"),
-                    ));
+                    failed = Some(
+                        findings.fail(
+                            Finding::error(codes::AL0711, format!("`{file}` does not fit argument `{}`", arg.name))
+                                .found(error.to_string())
+                                .allowed(&arg.ty)
+                                .remedy("save an array of that shape and type"),
+                        ),
+                    );
                 }
             }
             None if arg.role.is_given() => inputs::fill(arg.element, arg.role, given.seed, &arg.name, bytes),
@@ -107,9 +119,17 @@ fn warn_unwritten(arg: &ManifestArg, bytes: &[u8], findings: &mut Findings) {
     let left = poison_left(arg.element, &arg.shape, bytes, Poison::Nan);
     if let Some((index, _)) = left.first {
         findings.push(
-            Finding::warning(codes::AL0712, format!("{} of {} elements of `{}` were never written", left.count, bytes.len() / arg.element.size_bytes(), arg.name))
-                .found(format!("the first is element {index}"))
-                .remedy("compare the launch's offsets and sizes with the shape of the argument"),
+            Finding::warning(
+                codes::AL0712,
+                format!(
+                    "{} of {} elements of `{}` were never written",
+                    left.count,
+                    bytes.len() / arg.element.size_bytes(),
+                    arg.name
+                ),
+            )
+            .found(format!("the first is element {index}"))
+            .remedy("compare the launch's offsets and sizes with the shape of the argument"),
         );
     }
 }

@@ -24,7 +24,10 @@ use programs::{Part, load_programs};
 pub enum Step {
     Elf(ElfUnderTest),
     /// A host step: what it writes gets seeded values, the same on both sides.
-    Host { name: String, writes: Vec<HostWrite> },
+    Host {
+        name: String,
+        writes: Vec<HostWrite>,
+    },
 }
 
 /// Bytes of a buffer.
@@ -106,9 +109,8 @@ pub struct LaunchReport {
 pub fn verify(steps: &[Step], seed: u64, findings: &mut Findings) -> Result<Report, Reported> {
     let parts = load_programs(steps, findings)?;
     let memory = Memory::new(&parts, seed, findings)?;
-    let caller = Caller::new().map_err(|e| {
-        findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}")))
-    })?;
+    let caller =
+        Caller::new().map_err(|e| findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}"))))?;
     let mut bench = Bench { parts: &parts, memory, caller, findings };
     let mut report = Report::default();
     let expected = bench.unfused(&mut report)?;
@@ -210,7 +212,9 @@ impl Bench<'_> {
                 let manifest = program.plain().manifest();
                 let name = group.start;
                 let who = manifest.launches.get(name).map_or("?", |l| l.name.as_str()).to_string();
-                let headline = |arg: &str| format!("launch `{who}` of `{}` writes other bits to `{arg}` fused than alone", manifest.name);
+                let headline = |arg: &str| {
+                    format!("launch `{who}` of `{}` writes other bits to `{arg}` fused than alone", manifest.name)
+                };
                 self.compare(written, Poison::Nan, headline)?;
             }
         }
@@ -246,7 +250,9 @@ impl Bench<'_> {
             let mut last = Written::new();
             expected[elf_index - 1].iter().for_each(|w| last.extend(w.iter().map(|(n, b)| (n.clone(), b.clone()))));
             let name = elf.manifest().name.clone();
-            self.compare(&last, poison, |arg| format!("`{name}` run {what} writes other bits to `{arg}` than its launches alone"))?;
+            self.compare(&last, poison, |arg| {
+                format!("`{name}` run {what} writes other bits to `{arg}` than its launches alone")
+            })?;
             let names: Vec<&str> = last.keys().map(String::as_str).collect();
             all.extend(self.memory.copies(&names));
         }

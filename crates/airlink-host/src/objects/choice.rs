@@ -56,10 +56,13 @@ fn wanted<'a>(
         return match by_launch.find(|other| other.value != first.value) {
             None => Ok(Some(Wanted { name: &first.value, span: Some(first.span) })),
             Some(other) => Err(findings.fail(
-                Finding::error(codes::AL0703, format!("two launches mean different kernels by `{symbol}` of one object"))
-                    .at(first.span, format!("`{}` here", first.value))
-                    .also(other.span, format!("`{}` here", other.value))
-                    .remedy("give one of the launches an object of its own: `objects = { ... }`"),
+                Finding::error(
+                    codes::AL0703,
+                    format!("two launches mean different kernels by `{symbol}` of one object"),
+                )
+                .at(first.span, format!("`{}` here", first.value))
+                .also(other.span, format!("`{}` here", other.value))
+                .remedy("give one of the launches an object of its own: `objects = { ... }`"),
             )),
         };
     }
@@ -146,7 +149,14 @@ fn declarations(inputs: &ObjectInputs<'_>, object: &ObjectPlan, symbol: &str) ->
     let mut spans = Vec::new();
     for launch in object.launches.iter().map(|l| inputs.graph.launch(*l)) {
         let externs = inputs.kernels.get(&launch.kernel.value).map_or(&[][..], |k| &k.externs);
-        spans.extend(externs.iter().filter(|e| e.symbol == symbol).map(|e| e.span).filter(|s| !spans.contains(s)).collect::<Vec<_>>());
+        spans.extend(
+            externs
+                .iter()
+                .filter(|e| e.symbol == symbol)
+                .map(|e| e.span)
+                .filter(|s| !spans.contains(s))
+                .collect::<Vec<_>>(),
+        );
     }
     spans
 }
@@ -155,7 +165,8 @@ fn declarations(inputs: &ObjectInputs<'_>, object: &ObjectPlan, symbol: &str) ->
 fn call_sites<'a>(inputs: &ObjectInputs<'a>, object: &ObjectPlan, symbol: &str) -> Vec<(Span, &'a str)> {
     let mut sites: Vec<(Span, &str)> = Vec::new();
     for launch in object.launches.iter().map(|l| inputs.graph.launch(*l)) {
-        let Some(function) = inputs.kernels.get(&launch.kernel.value).and_then(|k| k.functions.get(launch.function)) else {
+        let Some(function) = inputs.kernels.get(&launch.kernel.value).and_then(|k| k.functions.get(launch.function))
+        else {
             continue;
         };
         let calls = function.entries.iter().flat_map(|e| &e.calls);

@@ -67,7 +67,14 @@ impl Memory {
             let (start, end) = (write.range.start.min(bytes.len() as u64), write.range.end.min(bytes.len() as u64));
             let first = start / size as u64;
             let part = &mut bytes[start as usize..end.max(start) as usize];
-            inputs::fill_from(kind.element, Role::Input, self.seed.wrapping_add(1 + step as u64), &write.buffer, first, part);
+            inputs::fill_from(
+                kind.element,
+                Role::Input,
+                self.seed.wrapping_add(1 + step as u64),
+                &write.buffer,
+                first,
+                part,
+            );
         }
     }
 

@@ -38,11 +38,15 @@ impl Program {
     pub fn launch_groups(&self) -> Option<Vec<Range<usize>>> {
         let total = self.plain().manifest().launches.len();
         let mut next = 0;
-        let groups: Vec<Range<usize>> = self.unfused.iter().map(|e| {
-            let start = next;
-            next += e.manifest().launches.len();
-            start..next
-        }).collect();
+        let groups: Vec<Range<usize>> = self
+            .unfused
+            .iter()
+            .map(|e| {
+                let start = next;
+                next += e.manifest().launches.len();
+                start..next
+            })
+            .collect();
         (total > 0 && next == total && groups.iter().all(|g| !g.is_empty())).then_some(groups)
     }
 }

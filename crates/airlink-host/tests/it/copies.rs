@@ -94,11 +94,7 @@ fn a_part_of_rows_and_columns() {
 
 #[test]
 fn a_transpose() {
-    check(
-        ("8x4xbf16", "4x8xbf16", "4x8xbf16"),
-        [WHOLE, (&[0, 0], &[4, 8], &[1, 4])],
-        [WHOLE, WHOLE],
-    );
+    check(("8x4xbf16", "4x8xbf16", "4x8xbf16"), [WHOLE, (&[0, 0], &[4, 8], &[1, 4])], [WHOLE, WHOLE]);
 }
 
 #[test]

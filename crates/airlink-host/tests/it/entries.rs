@@ -36,8 +36,7 @@ fn function(body: &str) -> String {
     format!("func.func @twice(%a: {SIZE}, %b: {SIZE}, %c: {SIZE}) {{\n{body} return\n}}")
 }
 
-const ARGS: [Arg; 3] =
-    [("a", SIZE, Role::Input), ("b", SIZE, Role::Intermediate), ("c", SIZE, Role::Output)];
+const ARGS: [Arg; 3] = [("a", SIZE, Role::Input), ("b", SIZE, Role::Intermediate), ("c", SIZE, Role::Output)];
 
 fn times(values: &[u16], factor: f32) -> Vec<u16> {
     values.iter().map(|v| airlink_rt::bf16_from_f32(airlink_rt::bf16_to_f32(*v) * factor)).collect()
@@ -49,7 +48,10 @@ fn each_launch_and_the_whole() {
     let elf = build(&text, &ARGS, 2, &[], &HostOptions::default());
     let mut names = exported_symbols(&elf).unwrap();
     names.sort();
-    assert_eq!(names, ["airlink_call_twice", "airlink_launch_0", "airlink_launch_1", "airlink_manifest", "airlink_run"]);
+    assert_eq!(
+        names,
+        ["airlink_call_twice", "airlink_launch_0", "airlink_launch_1", "airlink_manifest", "airlink_run"]
+    );
     let needed = undefined_symbols(&elf).unwrap();
     assert!(needed.iter().all(|n| n == "memcpy"), "{needed:?}");
 

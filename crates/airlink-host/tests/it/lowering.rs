@@ -85,7 +85,9 @@ error AL0701 line 12: launch `@named` uses `air.execute`, which the host target 
 
 #[test]
 fn padding_is_refused() {
-    let text = herd("air.dma_memcpy_nd (%l1[] [] [], %h[0] [6] [1]) {pad_before = array<i32: 1>, pad_after = array<i32: 1>} : (memref<8xf32, 2>, memref<8xf32>)");
+    let text = herd(
+        "air.dma_memcpy_nd (%l1[] [] [], %h[0] [6] [1]) {pad_before = array<i32: 1>, pad_after = array<i32: 1>} : (memref<8xf32, 2>, memref<8xf32>)",
+    );
     assert_eq!(
         complaints(&text),
         "error AL0701 line 8: launch `@named` pads a transfer, which the host target cannot run yet\n"

@@ -5,7 +5,7 @@ use airlink_host::{HostOptions, KernelObject, build_module, lowered_text};
 use airlink_ir::{Ir, Module, parse};
 use airlink_kernel::KernelType;
 use airlink_rt::{
-    Argument, BufferSet, Caller, CallError, Element, Entry, FpRules, HostElf, Manifest, ManifestArg, ManifestLaunch,
+    Argument, BufferSet, CallError, Caller, Element, Entry, FpRules, HostElf, Manifest, ManifestArg, ManifestLaunch,
     Placement, Role, launch_entry,
 };
 
@@ -102,9 +102,9 @@ pub fn lowered(text: &str, options: &HostOptions) -> String {
 pub fn said(findings: &Findings) -> String {
     let mut text = String::new();
     for f in findings.in_file_order() {
-        let line = f.primary_span().map_or(String::new(), |s| {
-            format!(" line {}", findings.sources.line_column(s.file, s.start).line)
-        });
+        let line = f
+            .primary_span()
+            .map_or(String::new(), |s| format!(" line {}", findings.sources.line_column(s.file, s.start).line));
         let level = if f.severity == Severity::Error { "error" } else { f.severity.as_str() };
         text += &format!("{level} {}{line}: {}", f.code, f.headline);
         text += &f.found.as_ref().map_or(String::new(), |found| format!(" [{found}]"));

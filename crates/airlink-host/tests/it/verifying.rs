@@ -35,8 +35,7 @@ const TRIPLE: &str = "
   air.dma_memcpy_nd (%out[%p] [1] [1], %l1[] [] []) : (memref<8xi32>, memref<1xi32, 2>)";
 
 /// out[p] = what the buffer held
-const UNINITIALISED: &str =
-    "air.dma_memcpy_nd (%out[%p] [1] [1], %l1[] [] []) : (memref<8xi32>, memref<1xi32, 2>)";
+const UNINITIALISED: &str = "air.dma_memcpy_nd (%out[%p] [1] [1], %l1[] [] []) : (memref<8xi32>, memref<1xi32, 2>)";
 
 /// out[0] = in[p]: the last point wins
 const RACE: &str = "
@@ -50,11 +49,7 @@ const C: Arg = ("c", TY, Role::Output);
 
 fn function(args: &[Arg], launches: &[String]) -> String {
     let list: Vec<String> = args.iter().map(|(name, ty, _)| format!("%{name}: {ty}")).collect();
-    format!(
-        "func.func @f({}) {{ %c8 = arith.constant 8 : index\n{} return }}",
-        list.join(", "),
-        launches.concat()
-    )
+    format!("func.func @f({}) {{ %c8 = arith.constant 8 : index\n{} return }}", list.join(", "), launches.concat())
 }
 
 fn alone(args: &[Arg], launch: &String) -> Vec<u8> {
@@ -88,7 +83,10 @@ fn equal_programs_are_equal() {
 fn the_first_launch_that_differs_is_named() {
     let (ok, text) = outcome(TRIPLE, &TRIPLE.replace("arith.muli", "arith.addi"));
     assert!(!ok);
-    assert!(text.starts_with("error AL0706: launch `l1` of `test` writes other bits to `c` fused than alone"), "{text}");
+    assert!(
+        text.starts_with("error AL0706: launch `l1` of `test` writes other bits to `c` fused than alone"),
+        "{text}"
+    );
     assert!(text.contains("at [0]; 8 of 8 elements differ"), "{text}");
 }
 
@@ -96,7 +94,10 @@ fn the_first_launch_that_differs_is_named() {
 fn reads_of_fresh_memory_are_found() {
     let (ok, text) = outcome(UNINITIALISED, UNINITIALISED);
     assert!(!ok);
-    assert!(text.contains("AL0706: `test` run with zeros in fresh L1 and L2 buffers writes other bits to `c`"), "{text}");
+    assert!(
+        text.contains("AL0706: `test` run with zeros in fresh L1 and L2 buffers writes other bits to `c`"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -109,10 +110,9 @@ fn an_order_of_launch_points_that_matters_is_found() {
 
 #[test]
 fn elements_that_nobody_writes_are_a_warning() {
-    let half = TRIPLE.replace("%out[%p]", "%out[%half]").replace(
-        "%v = ",
-        "%two = arith.constant 2 : index\n %half = arith.divui %p, %two : index\n %v = ",
-    );
+    let half = TRIPLE
+        .replace("%out[%p]", "%out[%half]")
+        .replace("%v = ", "%two = arith.constant 2 : index\n %half = arith.divui %p, %two : index\n %v = ");
     // Reversed points change which of two values stays, so both points of a pair must write the same.
     let half = half.replace("%in[%p]", "%in[0]");
     let (ok, text) = outcome(&half, &half);
@@ -129,7 +129,10 @@ fn host_steps_write_the_same_on_both_sides() {
     let steps = [
         Step::Elf(ElfUnderTest { fused: fused(&[A, out], &[first.clone()]), unfused: vec![alone(&[A, out], &first)] }),
         Step::Host { name: "h".into(), writes: vec![HostWrite { buffer: "b".into(), range: 8..16 }] },
-        Step::Elf(ElfUnderTest { fused: fused(&[input, C], &[second.clone()]), unfused: vec![alone(&[input, C], &second)] }),
+        Step::Elf(ElfUnderTest {
+            fused: fused(&[input, C], &[second.clone()]),
+            unfused: vec![alone(&[input, C], &second)],
+        }),
     ];
     let mut findings = Findings::default();
     let report = verify(&steps, 1, &mut findings).unwrap_or_else(|_| panic!("{}", said(&findings)));
@@ -140,10 +143,9 @@ fn host_steps_write_the_same_on_both_sides() {
 
 #[test]
 fn a_stray_write_is_told_by_launch_and_buffer() {
-    let stray = TRIPLE.replace("%out[%p] [1] [1]", "%out[%far] [1] [1]").replace(
-        "%v = ",
-        "%plenty = arith.constant 1000 : index\n %far = arith.addi %p, %plenty : index\n %v = ",
-    );
+    let stray = TRIPLE
+        .replace("%out[%p] [1] [1]", "%out[%far] [1] [1]")
+        .replace("%v = ", "%plenty = arith.constant 1000 : index\n %far = arith.addi %p, %plenty : index\n %v = ");
     let (ok, text) = outcome(&stray, &stray);
     assert!(!ok);
     assert!(text.starts_with("error AL0707"), "{text}");
