@@ -271,7 +271,9 @@ impl<'c> Cursor<'c> {
     fn launches_since(&self, (first_block, first_op): (usize, usize)) -> Vec<OperationRef<'c, 'c>> {
         let mut launches = Vec::new();
         for block in first_block..=self.block.min(self.blocks.len().saturating_sub(1)) {
-            let ops = ops_of(self.blocks[block]);
+            // The block at the cursor is read already: reading it once per launch would be quadratic.
+            let other = if block == self.block { Vec::new() } else { ops_of(self.blocks[block]) };
+            let ops = if block == self.block { &self.ops } else { &other };
             let from = if block == first_block { first_op } else { 0 };
             let to = if block == self.block { self.op.min(ops.len()) } else { ops.len() };
             for op in ops.get(from..to).unwrap_or_default() {
