@@ -22,11 +22,13 @@ mod gemv;
 mod int4;
 mod math;
 mod numbers;
+mod object;
 mod rope;
 mod text;
 
 pub use fma::soft_fma;
 pub use math::math_function;
+pub use object::object;
 
 use airlink_kernel::{KernelType, MemRefType};
 

@@ -238,11 +238,7 @@ fn block_step(body: &mut Body, (a, panel, i): (Value, Value, Value), block: Valu
     sums
 }
 
-fn build_scale_rows(
-    symbol: &str,
-    inputs: &[KernelType],
-    factor: impl Fn(&mut Body, Value) -> Value,
-) -> Option<String> {
+fn build_scale_rows(symbol: &str, inputs: &[KernelType], factor: impl Fn(&mut Body, Value) -> Value) -> Option<String> {
     let [r, c] = inputs else { return None };
     let (m, blocks) = blocked(r, c)?;
     Some(module(symbol, &[PTR, PTR], |b, args| {

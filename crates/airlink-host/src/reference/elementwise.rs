@@ -119,9 +119,8 @@ pub(super) static COPY: Reference = Reference {
     build: |symbol, inputs| {
         let [a, c] = inputs else { return None };
         let n = memref(a, "bf16")?.element_count()?;
-        (memref(c, "bf16")?.element_count()? == n).then(|| {
-            module(symbol, &[PTR, PTR], |b, args| copy_elements(b, n, args[0], args[1]))
-        })
+        (memref(c, "bf16")?.element_count()? == n)
+            .then(|| module(symbol, &[PTR, PTR], |b, args| copy_elements(b, n, args[0], args[1])))
     },
 };
 
@@ -200,13 +199,7 @@ fn two_buffers(
 }
 
 /// `out[i] = compute(inputs[..][i])` for i < n, rounded to bf16.
-fn each_element(
-    b: &mut Body,
-    n: u64,
-    inputs: &[Value],
-    out: Value,
-    compute: impl Fn(&mut Body, &[Value]) -> Value,
-) {
+fn each_element(b: &mut Body, n: u64, inputs: &[Value], out: Value, compute: impl Fn(&mut Body, &[Value]) -> Value) {
     let n = b.int(I64, n as i64);
     chunks(b, n, 16, |b, i, lanes| {
         let loaded: Vec<Value> = inputs.iter().map(|p| load_bf16(b, *p, i, lanes)).collect();

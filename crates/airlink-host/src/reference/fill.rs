@@ -8,7 +8,13 @@ use super::{Reference, memref};
 pub(super) static ZERO_FILL: Reference = Reference {
     name: "zero_fill",
     revision: 1,
-    symbols: &["linalg_fill_bf16", "zero_vectorized_bf16", "zero_fill_g_bf16", "zero_fill_gp_bf16", "zero_fill_sp_bf16"],
+    symbols: &[
+        "linalg_fill_bf16",
+        "zero_vectorized_bf16",
+        "zero_fill_g_bf16",
+        "zero_fill_gp_bf16",
+        "zero_fill_sp_bf16",
+    ],
     signature: "(bf16 c[n])",
     meaning: "c[i] = +0 for every element of the operand's type. The public objects have their own count compiled in, \
         which may be another one.",

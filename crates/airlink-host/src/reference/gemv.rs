@@ -2,9 +2,9 @@
 
 use airlink_kernel::KernelType;
 
+use super::elementwise::chunks;
 use super::numbers::{load_bf16, round, store_bf16, tree_sum, words_to_floats};
 use super::text::{Body, Elem, I32, I64, PTR, Ty, Value, module};
-use super::elementwise::chunks;
 use super::{Reference, is_scalar, memref};
 
 /// f32 lanes that accumulate one row.
@@ -96,7 +96,12 @@ fn build_word_transposed(symbol: &str, inputs: &[KernelType]) -> Option<String> 
 }
 
 /// Adds two columns to the sums of consecutive rows; every fourth pair is a rounding point.
-fn pair_of_columns(body: &mut Body, (a, b): (Value, Value), (m, row, pair): (Value, Value, Value), sum: Value) -> Value {
+fn pair_of_columns(
+    body: &mut Body,
+    (a, b): (Value, Value),
+    (m, row, pair): (Value, Value, Value),
+    sum: Value,
+) -> Value {
     let lanes = sum.ty.lanes;
     let before = body.op("arith.muli", &[pair, m]);
     let first = body.add(before, row);

@@ -74,8 +74,11 @@ impl Extents {
     /// From the packed size and m, with groups of [`GROUP`].
     fn from_group(packed_bytes: i64, m: i64) -> Option<Extents> {
         let per_group = m.checked_mul(GROUP / 2 + 3)?;
-        (per_group > 0 && packed_bytes > 0 && packed_bytes % per_group == 0)
-            .then(|| Extents { m, k: packed_bytes / per_group * GROUP, group: GROUP })
+        (per_group > 0 && packed_bytes > 0 && packed_bytes % per_group == 0).then(|| Extents {
+            m,
+            k: packed_bytes / per_group * GROUP,
+            group: GROUP,
+        })
     }
 }
 
@@ -122,10 +125,13 @@ fn rows(body: &mut Body, x: Extents, (packed, b, c): (Value, Value, Value), accu
             let zero = body.cast("arith.extsi", zero, Elem::I32);
             let zero = body.broadcast(zero, 8);
             let sums = group_sums(body, x.group, (q_row, b, group), zero);
-            sums.iter().zip(lanes).map(|(sum, lane)| {
-                let sum = round(body, *sum);
-                body.op("math.fma", &[sum, scale, *lane])
-            }).collect()
+            sums.iter()
+                .zip(lanes)
+                .map(|(sum, lane)| {
+                    let sum = round(body, *sum);
+                    body.op("math.fma", &[sum, scale, *lane])
+                })
+                .collect()
         });
         let [even, odd] = [0, 1].map(|at| {
             let sum = body.op("arith.addf", &[lanes[at], lanes[at + 2]]);

@@ -46,12 +46,7 @@ pub(super) fn module(symbol: &str, args: &[Ty], build: impl FnOnce(&mut Body, &[
     let values: Vec<Value> = args.iter().map(|ty| body.fresh(*ty)).collect();
     build(&mut body, &values);
     let params: Vec<String> = values.iter().map(|v| format!("{v}: {}", v.ty)).collect();
-    format!(
-        "module {{\n  func.func @{}({}) {{\n{}    return\n  }}\n}}\n",
-        quoted(symbol),
-        params.join(", "),
-        body.text
-    )
+    format!("module {{\n  func.func @{}({}) {{\n{}    return\n  }}\n}}\n", quoted(symbol), params.join(", "), body.text)
 }
 
 /// The text of a function that returns one value, to stand in any module. `visibility` is `private ` or nothing.
@@ -277,7 +272,12 @@ impl Body {
     }
 
     /// `if condition`, which carries values: `then` returns what they become.
-    pub fn when(&mut self, condition: Value, carried: &[Value], then: impl FnOnce(&mut Body) -> Vec<Value>) -> Vec<Value> {
+    pub fn when(
+        &mut self,
+        condition: Value,
+        carried: &[Value],
+        then: impl FnOnce(&mut Body) -> Vec<Value>,
+    ) -> Vec<Value> {
         let results: Vec<Value> = carried.iter().map(|v| self.fresh(v.ty)).collect();
         let types = carried.iter().map(|v| v.ty.to_string()).collect::<Vec<_>>().join(", ");
         match carried {

@@ -26,9 +26,8 @@ fn values_equal_their_twin() {
     let kernel = Kernel::new("attn_values", &types);
     let mut random = Random::new(51);
     let (mut p, mut v, mut out) = (random.ordinary(512), random.ordinary(64), random.ordinary(256));
-    let expected: Vec<u16> = (0..256)
-        .map(|i| bf16(f32_of(p[i / 64 * 128 + 77]).mul_add(f32_of(v[i % 64]), f32_of(out[i]))))
-        .collect();
+    let expected: Vec<u16> =
+        (0..256).map(|i| bf16(f32_of(p[i / 64 * 128 + 77]).mul_add(f32_of(v[i % 64]), f32_of(out[i])))).collect();
     kernel.call(&mut [Arg::Bf16(&mut p), Arg::Bf16(&mut v), Arg::I32(77), Arg::Bf16(&mut out)]);
     assert_eq!(out, expected);
 }
@@ -52,7 +51,8 @@ fn sin_and_cos_equal_their_twins() {
         let kernel = Kernel::new(name, &["memref<10007xf32>", "memref<10007xbf16>"]);
         let mut random = Random::new(52);
         let mut x: Vec<f32> = (0..10_007).map(|_| (random.bits() >> 40) as f32 / 997.0 - 8000.0).collect();
-        let edges = [0.0, -0.0, f32::MIN_POSITIVE, 1e-40, 1_048_576.0, 1_048_577.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
+        let edges =
+            [0.0, -0.0, f32::MIN_POSITIVE, 1e-40, 1_048_576.0, 1_048_577.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
         x[..edges.len()].copy_from_slice(&edges);
         let mut out = vec![0; x.len()];
         kernel.call(&mut [Arg::F32(&mut x), Arg::Bf16(&mut out)]);

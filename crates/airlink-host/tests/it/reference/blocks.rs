@@ -18,7 +18,8 @@ fn products_of_blocks_equal_their_twins() {
                     let at = blocked(i, j, m);
                     // b[k][n] has its blocks down each block column: a blocked matrix with k rows. b[n][k] has n rows.
                     let b_at = |l: usize| if transposed { blocked(j, l, n) } else { blocked(l, j, k) };
-                    let sum = (0..k).fold(f32_of(c[at]), |s, l| f32_of(a[blocked(i, l, m)]).mul_add(f32_of(b[b_at(l)]), s));
+                    let sum =
+                        (0..k).fold(f32_of(c[at]), |s, l| f32_of(a[blocked(i, l, m)]).mul_add(f32_of(b[b_at(l)]), s));
                     expected[at] = bf16(sum);
                 }
             }
@@ -91,9 +92,8 @@ fn softmax_steps_equal_their_twins() {
         let (mut eg, mut eu, mut es, mut er) = (g.clone(), u.clone(), vec![0; 64], vec![0; 64]);
         for i in 0..64 {
             let row: Vec<f32> = (0..64).map(|j| f32_of(g[blocked(i, j, 64)])).collect();
-            let lanes: Vec<f32> = (0..8)
-                .map(|l| (0..8).fold(f32_of(0xff7f), |best, block| greater(best, row[block * 8 + l])))
-                .collect();
+            let lanes: Vec<f32> =
+                (0..8).map(|l| (0..8).fold(f32_of(0xff7f), |best, block| greater(best, row[block * 8 + l]))).collect();
             let best = lanes.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let new = greater(f32_of(u[i]), best);
             (eu[i], er[i]) = (bf16(new), shifted_exp(f32_of(u[i]), new, d));

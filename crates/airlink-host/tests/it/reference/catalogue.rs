@@ -13,7 +13,8 @@ fn parsed(types: &[&str]) -> Vec<KernelType> {
 
 #[test]
 fn types_decide_between_two_meanings_of_one_symbol() {
-    let rows = ["i32", "i32", "i32", "memref<4x2048xbf16, 2 : i32>", "memref<2048xbf16, 2 : i32>", "memref<8xbf16, 2 : i32>"];
+    let rows =
+        ["i32", "i32", "i32", "memref<4x2048xbf16, 2 : i32>", "memref<2048xbf16, 2 : i32>", "memref<8xbf16, 2 : i32>"];
     assert_eq!(names("matvec_vectorized_bf16_bf16", &rows), ["gemv64"]);
     let whole = ["memref<4096xbf16, 2 : i32>", "memref<128xbf16, 2 : i32>", "memref<32xbf16, 2 : i32>"];
     assert_eq!(names("matvec_vectorized_bf16_bf16", &whole), ["gemv_word_transposed"]);
@@ -29,7 +30,9 @@ fn rope_has_two_meanings() {
 #[test]
 fn operands_must_fit() {
     assert_eq!(names("linalg_fill_bf16", &["memref<8xbf16, 2 : i32>"]), ["zero_fill"]);
-    for bad in ["memref<8xf32, 2 : i32>", "memref<?xbf16>", "memref<8x8xbf16, strided<[16, 1], offset: ?>>", "i32", "bf16"] {
+    for bad in
+        ["memref<8xf32, 2 : i32>", "memref<?xbf16>", "memref<8x8xbf16, strided<[16, 1], offset: ?>>", "i32", "bf16"]
+    {
         assert_eq!(names("linalg_fill_bf16", &[bad]), [""; 0], "{bad}");
     }
     let row_major = "memref<1x1x16x8x8x8xf32, strided<[32768, 8192, 512, 64, 8, 1], offset: ?>, 2 : i32>";
@@ -39,8 +42,10 @@ fn operands_must_fit() {
 
 #[test]
 fn int4_sizes_must_add_up() {
-    let types = |bytes: u32, k: u32| [format!("memref<{bytes}xi8>"), format!("memref<{k}xbf16>"), "memref<8xbf16>".into()];
-    let found = |bytes, k| candidates("matvec_int4_bf16_packed", &parsed(&types(bytes, k).each_ref().map(|s| &s[..]))).len();
+    let types =
+        |bytes: u32, k: u32| [format!("memref<{bytes}xi8>"), format!("memref<{k}xbf16>"), "memref<8xbf16>".into()];
+    let found =
+        |bytes, k| candidates("matvec_int4_bf16_packed", &parsed(&types(bytes, k).each_ref().map(|s| &s[..]))).len();
     assert_eq!(found(8576, 2048), 1);
     assert_eq!(found(8575, 2048), 0);
     assert_eq!(found(8576, 2050), 0);
@@ -63,7 +68,9 @@ fn the_catalogue_is_whole() {
 fn the_symbol_is_the_one_asked_for() {
     let types = parsed(&["memref<8xbf16>"]);
     let zero = find("zero_fill").unwrap();
-    for (symbol, spelled) in [("linalg_fill_bf16_k8192", "@linalg_fill_bf16_k8192("), ("mv-k", "@\"mv-k\"("), ("a\"b", "@\"a\\22b\"(")] {
+    for (symbol, spelled) in
+        [("linalg_fill_bf16_k8192", "@linalg_fill_bf16_k8192("), ("mv-k", "@\"mv-k\"("), ("a\"b", "@\"a\\22b\"(")]
+    {
         let text = emit(zero, symbol, &types).unwrap();
         assert!(text.contains(spelled), "{text}");
     }
@@ -102,7 +109,8 @@ fn externs(text: &str) -> Vec<(String, Vec<KernelType>)> {
         .filter_map(|line| {
             let (symbol, rest) = line.split_once('(')?;
             let (operands, _) = rest.split_once(") attributes")?;
-            let wrapped = operands.replace("memref<", "\nmemref<").replace("i32,", "\ni32,").replace(", i32", ", \ni32");
+            let wrapped =
+                operands.replace("memref<", "\nmemref<").replace("i32,", "\ni32,").replace(", i32", ", \ni32");
             let types = wrapped.split('\n').map(|t| t.trim().trim_end_matches(',')).filter(|t| !t.is_empty());
             Some((symbol.to_string(), types.filter_map(KernelType::parse).collect()))
         })

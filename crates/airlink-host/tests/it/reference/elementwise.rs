@@ -1,8 +1,11 @@
 //! Kernels that treat every element alike, and fills.
 
+use airlink_host::HostOptions;
+use airlink_rt::CpuLevel;
+
 use super::call::{Arg, Kernel};
 use super::random::Random;
-use super::twins::{bf16, f32_of, greater, silu_and_mul};
+use super::twins::{bf16, dot, f32_of, greater, silu_and_mul};
 
 const N: usize = 4096 + 13;
 
@@ -33,6 +36,28 @@ fn silu_and_mul_equals_its_twin_for_every_gate() {
     assert_eq!(out, expected);
 }
 
+/// Code for a CPU without AVX2 and fused multiply-adds, and the same bits.
+#[test]
+fn every_cpu_level_computes_the_same() {
+    for cpu in [CpuLevel::V1, CpuLevel::V2, CpuLevel::V3] {
+        let options = HostOptions { cpu, ..HostOptions::default() };
+        let types = ["memref<1024xbf16>", "memref<1024xbf16>", "memref<1024xbf16>", "i32"];
+        let silu = Kernel::with("silu_and_mul", &types, options.clone());
+        let (mut gate, mut up, mut out) = (any(17), any(18), vec![0; N]);
+        silu.call(&mut [Arg::Bf16(&mut gate), Arg::Bf16(&mut up), Arg::Bf16(&mut out), Arg::I32(N as i32)]);
+        assert_eq!(out, gate.iter().zip(&up).map(|(g, u)| silu_and_mul(*g, *u)).collect::<Vec<_>>(), "{cpu:?}");
+
+        let types = ["memref<8x512xbf16>", "memref<512xbf16>", "memref<8xbf16>"];
+        let gemv = Kernel::with("gemv64_accumulate", &types, options);
+        let mut random = Random::new(19);
+        let (mut a, mut b, mut c) = (random.patterns(4096), random.patterns(512), random.ordinary(8));
+        a.iter_mut().chain(&mut b).for_each(|x| *x &= 0xbfff);
+        let expected: Vec<u16> = a.chunks(512).zip(&c).map(|(row, c)| bf16(f32_of(*c) + dot(row, &b, 64))).collect();
+        gemv.call(&mut [Arg::Bf16(&mut a), Arg::Bf16(&mut b), Arg::Bf16(&mut c)]);
+        assert_eq!(c, expected, "{cpu:?}");
+    }
+}
+
 #[test]
 fn silu_and_mul_takes_exactly_n_elements() {
     let kernel = Kernel::new("silu_and_mul", &["memref<1024xbf16>", "memref<1024xbf16>", "memref<1024xbf16>", "i32"]);
@@ -61,19 +86,19 @@ fn silu_and_mul_is_near_the_true_function() {
 
 #[test]
 fn two_buffer_kernels_equal_their_twins() {
-    let cases: [(&str, fn(f32, f32) -> f32); 4] = [
-        ("add_into", |a, c| c + a),
-        ("add_3", |a, _| a + 3.0),
-        ("greater_into", greater),
-        ("copy", |a, _| a),
-    ];
+    let cases: [(&str, fn(f32, f32) -> f32); 4] =
+        [("add_into", |a, c| c + a), ("add_3", |a, _| a + 3.0), ("greater_into", greater), ("copy", |a, _| a)];
     for (name, twin) in cases {
         let kernel = kernel(name, &["memref<Nxbf16>", "memref<Nxbf16>"]);
         let (mut a, mut c) = (any(8), any(9));
-        let expected: Vec<u16> = a.iter().zip(&c).map(|(a, c)| match name {
-            "copy" => *a,
-            _ => bf16(twin(f32_of(*a), f32_of(*c))),
-        }).collect();
+        let expected: Vec<u16> = a
+            .iter()
+            .zip(&c)
+            .map(|(a, c)| match name {
+                "copy" => *a,
+                _ => bf16(twin(f32_of(*a), f32_of(*c))),
+            })
+            .collect();
         kernel.call(&mut [Arg::Bf16(&mut a), Arg::Bf16(&mut c)]);
         assert_eq!(c, expected, "{name}");
     }
@@ -83,8 +108,7 @@ fn two_buffer_kernels_equal_their_twins() {
 fn three_buffer_kernels_equal_their_twins() {
     let kernel_of = kernel("scale_add", &["memref<Nxbf16>", "memref<Nxbf16>", "memref<Nxbf16>"]);
     let (mut p, mut r, mut s) = (any(10), any(11), any(12));
-    let expected: Vec<u16> =
-        (0..N).map(|i| bf16(f32_of(p[i]).mul_add(f32_of(r[i]), f32_of(s[i])))).collect();
+    let expected: Vec<u16> = (0..N).map(|i| bf16(f32_of(p[i]).mul_add(f32_of(r[i]), f32_of(s[i])))).collect();
     kernel_of.call(&mut [Arg::Bf16(&mut p), Arg::Bf16(&mut r), Arg::Bf16(&mut s)]);
     assert_eq!(s, expected);
 

@@ -5,7 +5,14 @@ use super::random::Random;
 use super::twins::{bf16, dot, f32_of, round};
 
 fn gemv64(k: usize) -> Kernel {
-    let types = ["i32", "i32", "i32", &format!("memref<4x{k}xbf16, 2 : i32>"), &format!("memref<{k}xbf16, 2>"), "memref<8xbf16>"];
+    let types = [
+        "i32",
+        "i32",
+        "i32",
+        &format!("memref<4x{k}xbf16, 2 : i32>"),
+        &format!("memref<{k}xbf16, 2>"),
+        "memref<8xbf16>",
+    ];
     Kernel::new("gemv64", &types)
 }
 
@@ -52,10 +59,13 @@ fn gemv64_is_within_the_bound_of_an_exact_sum() {
         let kernel = gemv64(k);
         let mut random = Random::new(k as u64);
         let (mut a, mut b, mut c) = (random.ordinary(8 * k), random.ordinary(k), vec![0; 8]);
-        let exact: Vec<(f64, f64)> = a.chunks(k).map(|row| {
-            let products = || row.iter().zip(&b).map(|(a, b)| f64::from(f32_of(*a)) * f64::from(f32_of(*b)));
-            (products().sum(), products().map(f64::abs).sum())
-        }).collect();
+        let exact: Vec<(f64, f64)> = a
+            .chunks(k)
+            .map(|row| {
+                let products = || row.iter().zip(&b).map(|(a, b)| f64::from(f32_of(*a)) * f64::from(f32_of(*b)));
+                (products().sum(), products().map(f64::abs).sum())
+            })
+            .collect();
         let scalars = [8, k, 0].map(|n| Arg::I32(n as i32));
         let [m, kk, offset] = scalars;
         kernel.call(&mut [m, kk, offset, Arg::Bf16(&mut a), Arg::Bf16(&mut b), Arg::Bf16(&mut c)]);
@@ -69,12 +79,12 @@ fn gemv64_is_within_the_bound_of_an_exact_sum() {
 #[test]
 fn accumulating_gemv_equals_its_twin() {
     for (m, k) in [(8usize, 512usize), (3, 100), (1, 1)] {
-        let types = [format!("memref<{}xbf16, 2 : i32>", m * k), format!("memref<{k}xbf16>"), format!("memref<{m}xbf16>")];
+        let types =
+            [format!("memref<{}xbf16, 2 : i32>", m * k), format!("memref<{k}xbf16>"), format!("memref<{m}xbf16>")];
         let kernel = Kernel::new("gemv64_accumulate", &types.each_ref().map(|s| &s[..]));
         let mut random = Random::new(3);
         let (mut a, mut b, mut c) = (random.ordinary(m * k), random.ordinary(k), random.ordinary(m));
-        let expected: Vec<u16> =
-            a.chunks(k).zip(&c).map(|(row, c)| bf16(f32_of(*c) + dot(row, &b, 64))).collect();
+        let expected: Vec<u16> = a.chunks(k).zip(&c).map(|(row, c)| bf16(f32_of(*c) + dot(row, &b, 64))).collect();
         kernel.call(&mut [Arg::Bf16(&mut a), Arg::Bf16(&mut b), Arg::Bf16(&mut c)]);
         assert_eq!(c, expected, "{m} {k}");
     }
@@ -83,20 +93,23 @@ fn accumulating_gemv_equals_its_twin() {
 #[test]
 fn word_transposed_gemv_equals_its_twin() {
     for (m, k) in [(32usize, 128usize), (128, 128), (5, 10), (9, 2)] {
-        let types = [format!("memref<{}xbf16, 2 : i32>", m * k), format!("memref<{k}xbf16>"), format!("memref<{m}xbf16>")];
+        let types =
+            [format!("memref<{}xbf16, 2 : i32>", m * k), format!("memref<{k}xbf16>"), format!("memref<{m}xbf16>")];
         let kernel = Kernel::new("gemv_word_transposed", &types.each_ref().map(|s| &s[..]));
         let mut random = Random::new(4);
         let (mut a, mut b, mut c) = (random.ordinary(m * k), random.ordinary(k), random.ordinary(m));
-        let expected: Vec<u16> = (0..m).map(|i| {
-            let mut sum = f32_of(c[i]);
-            for j in 0..k {
-                sum = f32_of(a[(j / 2 * m + i) * 2 + j % 2]).mul_add(f32_of(b[j]), sum);
-                if j % 8 == 7 {
-                    sum = round(sum);
+        let expected: Vec<u16> = (0..m)
+            .map(|i| {
+                let mut sum = f32_of(c[i]);
+                for j in 0..k {
+                    sum = f32_of(a[(j / 2 * m + i) * 2 + j % 2]).mul_add(f32_of(b[j]), sum);
+                    if j % 8 == 7 {
+                        sum = round(sum);
+                    }
                 }
-            }
-            bf16(sum)
-        }).collect();
+                bf16(sum)
+            })
+            .collect();
         kernel.call(&mut [Arg::Bf16(&mut a), Arg::Bf16(&mut b), Arg::Bf16(&mut c)]);
         assert_eq!(c, expected, "{m} {k}");
     }

@@ -22,10 +22,12 @@ fn int4_gemv_equals_its_twin() {
         for (name, accumulate) in [("int4_gemv", true), ("int4_gemv_store", false)] {
             let kernel = Kernel::new(name, &types.each_ref().map(|s| &s[..]));
             let (mut a, mut b, mut c) = (block.clone(), random.ordinary(k), random.ordinary(m));
-            let expected: Vec<u16> = (0..m).map(|row| {
-                let sum = int4_row(&a, &b, extents, row);
-                bf16(if accumulate { f32_of(c[row]) + sum } else { sum })
-            }).collect();
+            let expected: Vec<u16> = (0..m)
+                .map(|row| {
+                    let sum = int4_row(&a, &b, extents, row);
+                    bf16(if accumulate { f32_of(c[row]) + sum } else { sum })
+                })
+                .collect();
             kernel.call(&mut [Arg::Bytes(&mut a), Arg::Bf16(&mut b), Arg::Bf16(&mut c)]);
             assert_eq!(c, expected, "{name} {m} {k} {group}");
         }

@@ -43,7 +43,8 @@ fn interleaved_equals_its_twin() {
         let (x, table, out) = run(&kernel, n, &[n as i32]);
         let mut expected = vec![UNTOUCHED; n];
         for i in 0..n / 2 {
-            (expected[2 * i], expected[2 * i + 1]) = rotate_rounded(x[2 * i], x[2 * i + 1], table[2 * i], table[2 * i + 1]);
+            (expected[2 * i], expected[2 * i + 1]) =
+                rotate_rounded(x[2 * i], x[2 * i + 1], table[2 * i], table[2 * i + 1]);
         }
         assert_eq!(out, expected, "{n}");
     }
@@ -91,7 +92,8 @@ fn a_rotation_keeps_lengths() {
     let angle = |i: usize| 0.37 * (i as f64 + 1.0);
     let mut x = Random::new(31).ordinary(n);
     let nearest = |v: f64| super::twins::bf16(v as f32);
-    let mut table: Vec<u16> = (0..n).map(|i| nearest(if i < 32 { angle(i).cos() } else { angle(i - 32).sin() })).collect();
+    let mut table: Vec<u16> =
+        (0..n).map(|i| nearest(if i < 32 { angle(i).cos() } else { angle(i - 32).sin() })).collect();
     let mut out = vec![0; n];
     kernel.call(&mut [Arg::Bf16(&mut x), Arg::Bf16(&mut table), Arg::Bf16(&mut out), Arg::I32(n as i32)]);
     for i in 0..32 {
