@@ -11,10 +11,54 @@ use crate::project::{airlink, files, fixture, shared};
 
 #[test]
 fn fused_equals_unfused_bit_for_bit() {
-    for graph in ["small_o_ffn", "nway", "decode_layer", "views", "blocks", "two_launches", "llama_o_ffn"] {
+    for graph in ["small_o_ffn", "nway", "decode_layer", "views", "views_offset", "blocks", "two_launches", "llama_o_ffn"] {
         let outcome = airlink(&fixture("graphs"), &["verify", &format!("{graph}.toml")]).expect(0);
         assert!(outcome.stdout.contains("bit-exact: "), "{graph}: {}", outcome.stdout);
     }
+}
+
+/// A view at an offset, read and written, against the same kernels over buffers of their own.
+#[test]
+fn views_at_an_offset_compute_what_separate_buffers_do() {
+    let view = |name: &str, row: usize| {
+        format!(
+            "[[view]]\nname = \"{name}\"\nof = \"packed\"\noffsets = [{row}, 0]\nsizes = [1, 256]\nstrides = [1, 1]\n\
+             type = \"memref<256xbf16>\"\n"
+        )
+    };
+    let kernels = fixture("kernels");
+    let launches = |sum: &str, weight: &str| {
+        format!(
+            "[[launch]]\nname = \"add\"\nkernel = \"{0}/add/256.air.mlir\"\nargs = [\"a\", \"b\", \"{sum}\"]\n\
+             [[launch]]\nname = \"norm\"\nkernel = \"{0}/rms_norm/256.air.mlir\"\nargs = [\"{sum}\", \"{weight}\", \"y\"]\n",
+            kernels.display()
+        )
+    };
+    let head = "[graph]\nname = \"g\"\ndevice = \"npu2\"\n";
+    let packed = "[[buffer]]\nname = \"packed\"\ntype = \"memref<3x256xbf16>\"\n";
+    let graphs = [
+        format!("{head}{packed}{}{}{}", view("sum", 2), view("weight", 1), launches("sum", "weight")),
+        format!("{head}{}", launches("sum", "weight")),
+    ];
+    let results = graphs.map(|graph| {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("g.toml"), &graph).unwrap();
+        let weight = noise(3, 256, 1.0);
+        let mut three_rows = noise(9, 768, 1.0);
+        three_rows[256..512].copy_from_slice(&weight);
+        let arrays = [("a", noise(1, 256, 1.0)), ("b", noise(2, 256, 1.0)), ("weight", weight), ("packed", three_rows)];
+        airlink(folder.path(), &["stitch", "g.toml", "-o", ".", "--emit", "elf", "-q"]).expect(0);
+        let mut args = vec!["run".to_string(), "g.elf".into(), "-o".into(), "out".into()];
+        for (name, values) in arrays.iter().filter(|(name, _)| graph.contains("packed") == (*name == "packed") || name.len() == 1) {
+            let shape: &[usize] = if *name == "packed" { &[3, 256] } else { &[256] };
+            std::fs::write(folder.path().join(format!("{name}.npy")), npy(shape, values)).unwrap();
+            args.extend(["--arg".to_string(), format!("{name}={name}.npy")]);
+        }
+        airlink(folder.path(), &args.iter().map(String::as_str).collect::<Vec<_>>()).expect(0);
+        values(&std::fs::read(folder.path().join("out/y.npy")).unwrap())
+    });
+    assert_eq!(results[0], results[1]);
+    assert!(results[0].iter().any(|v| *v != 0));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use airlink_diag::{Finding, Findings, codes};
-use airlink_graph::ViewIdx;
+use airlink_graph::{LaunchGraph, ViewIdx};
 use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::melior::ir::ValueLike;
@@ -48,6 +48,7 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
     };
     cursor.op = view_op_count;
     let fused = Rc::new(Symbols::of(root));
+    let merged = Rc::new(merged_attributes(expected));
     let mut kernels = BTreeMap::new();
     let mut taken = BTreeMap::new();
     for launch in &expected.elf.launches {
@@ -56,7 +57,8 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
         let symbols = kernels.entry(&launch.kernel).or_insert_with(|| Rc::new(Symbols::of(kernel)));
         let mut same = Same::new(Rc::clone(symbols), Rc::clone(&fused));
         same.ignored_attributes = &["airlink.func_attrs", "sym_visibility"];
-        check_launch(&mut same, launch, &args, &view_values, &mut cursor);
+        same.merged = Rc::clone(&merged);
+        check_launch(&mut same, expected.graph, launch, &args, &view_values, &mut cursor);
         report(&same, launch, expected, findings);
         names(&same, launch, &mut taken, expected, findings);
     }
@@ -66,8 +68,19 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
     }
 }
 
+/// What the plan says that declarations have, by symbol and attribute.
+fn merged_attributes(expected: &Expected<'_, '_>) -> BTreeMap<(String, String), String> {
+    let of = |e: &airlink_plan::ExternPlan| {
+        let link = e.link_with.iter().map(|file| ("link_with".to_string(), file.clone()));
+        let all = link.chain(e.attributes.iter().map(|(k, v)| (k.clone(), v.clone())));
+        all.map(|(k, v)| ((e.symbol.clone(), k), v)).collect::<Vec<_>>()
+    };
+    expected.elf.externs.iter().flat_map(of).collect()
+}
+
 fn check_launch<'c>(
     same: &mut Same<'c, 'c>,
+    graph: &LaunchGraph,
     launch: &LaunchPlan,
     args: &[Value<'c, 'c>],
     views: &BTreeMap<ViewIdx, Value<'c, 'c>>,
@@ -80,8 +93,11 @@ fn check_launch<'c>(
             Some(view) => views.get(&view).copied(),
             None => args.get(operand.arg).copied(),
         };
-        if let (Some(value), Ok(argument)) = (value, entry.argument(i)) {
-            same.bind_argument(argument.into(), value);
+        let (Some(value), Ok(argument)) = (value, entry.argument(i)) else { continue };
+        same.bind_argument(argument.into(), value);
+        let folded = operand.view.map(|v| graph.view(v)).filter(|v| v.is_folded());
+        if let Some(elements) = folded.and_then(|v| i64::try_from(v.offset_elements).ok()) {
+            same.expect_offset(argument.into(), elements);
         }
     }
     let kernel_blocks = blocks(kernel.regions().next().expect("a function has a region"));

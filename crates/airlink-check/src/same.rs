@@ -5,6 +5,7 @@
 //! locations and aliases don't count. `link_with` strings do, but for a file that maps along with its symbol.
 //! Nothing is folded or deduplicated. Both pieces must live in one context: equal attributes are then one object.
 
+mod accesses;
 mod attributes;
 mod module;
 mod names;
@@ -14,7 +15,7 @@ pub use module::modules;
 pub use names::{NameKind, Names};
 pub use symbols::Symbols;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
 use airlink_ir::melior::ir::block::BlockLike;
@@ -42,6 +43,13 @@ pub struct Same<'c, 'a> {
     pub(crate) symbols_b: Rc<Symbols<'c, 'a>>,
     /// Attributes that the caller compares, on whatever op they stand.
     pub ignored_attributes: &'static [&'static str],
+    /// From the identity of a value of `a` to the elements that every access of its partner starts further on.
+    /// Looked up, never iterated.
+    pub(crate) offsets: HashMap<usize, i64>,
+    /// Attributes that declarations of `b` have from those that they were merged with: text by symbol and name.
+    pub merged: Rc<BTreeMap<(String, String), String>>,
+    /// References to what is no symbol of the module, still to be judged.
+    pub(crate) references: Vec<(String, String)>,
     /// Definitions whose names were bound and that are still to be compared.
     pub(crate) pending: VecDeque<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
 }
@@ -54,6 +62,9 @@ impl<'c, 'a> Same<'c, 'a> {
     pub fn new(symbols_a: Rc<Symbols<'c, 'a>>, symbols_b: Rc<Symbols<'c, 'a>>) -> Self {
         Same {
             ignored_attributes: &[],
+            merged: Rc::default(),
+            references: Vec::new(),
+            offsets: HashMap::new(),
             symbols_a,
             symbols_b,
             pending: VecDeque::new(),
@@ -130,6 +141,7 @@ impl<'c, 'a> Same<'c, 'a> {
 
     /// As [`Same::op`], where the caller has compared the operands.
     pub(crate) fn op_but_operands(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+        self.pass_offsets(a);
         self.attributes(a, b) & self.results(a, b) & self.successors(a, b) & self.regions(a, b)
     }
 

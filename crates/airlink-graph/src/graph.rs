@@ -94,6 +94,14 @@ pub struct View {
     pub range: ByteRange,
 }
 
+impl View {
+    /// Whether its offset must be folded into the access lists of the launches that use it, because its type cannot
+    /// carry one.
+    pub fn is_folded(&self) -> bool {
+        self.offset_elements > 0 && self.ty.as_memref().is_some_and(|m| m.layout.is_none())
+    }
+}
+
 /// Bytes of a buffer: `start..end`. A buffer without a known size is covered by [`ByteRange::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteRange {

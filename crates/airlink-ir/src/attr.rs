@@ -136,3 +136,15 @@ pub fn resource_bytes<'c>(attribute: Attribute<'c>) -> &'c [u8] {
         if raw.length == 0 { &[] } else { std::slice::from_raw_parts(raw.data.cast(), raw.length) }
     }
 }
+
+/// The elements of a dense array of i64; `None` for another kind of attribute.
+pub fn i64_array(attribute: Attribute<'_>) -> Option<Vec<i64>> {
+    // SAFETY: the attribute is valid and of the kind; positions are in range.
+    unsafe {
+        let raw = attribute.to_raw();
+        if !m::mlirAttributeIsADenseI64Array(raw) {
+            return None;
+        }
+        Some((0..m::mlirDenseArrayGetNumElements(raw)).map(|i| m::mlirDenseI64ArrayGetElement(raw, i)).collect())
+    }
+}

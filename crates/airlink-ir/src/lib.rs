@@ -17,8 +17,8 @@ pub use context::Ir;
 pub use parse::{BRACKET_DEPTH_MAX, parse, parse_part, parse_text};
 pub use place::{locate, span_of};
 pub use print::print;
-pub use summary::summarize;
-pub use walk::{Walk, block_argument, children, collect, defining_op, function_body, name, walk};
+pub use summary::{hierarchy_args, summarize};
+pub use walk::{Walk, block_argument, children, collect, defining_op, function_body, name, uses, walk};
 
 pub use melior;
 pub use melior::ir::{Attribute, BlockRef, Module, OperationRef, Type, Value};

@@ -226,7 +226,7 @@ pub(crate) fn hierarchy_sizes<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<Value<'c,
 }
 
 /// The outer value and the inner block argument of each of a hierarchy op's `args`.
-pub(crate) fn hierarchy_args<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<(Value<'c, 'a>, Value<'c, 'a>)> {
+pub fn hierarchy_args<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<(Value<'c, 'a>, Value<'c, 'a>)> {
     let Some(body) = function_body(op) else { return Vec::new() };
     let arg_count = body.argument_count() - 2 * hierarchy_size_count(op);
     let operands: Vec<_> = op.operands().collect();

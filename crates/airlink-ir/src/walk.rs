@@ -85,3 +85,18 @@ pub fn block_argument<'c, 'a>(value: Value<'c, 'a>) -> Option<(BlockRef<'c, 'a>,
         Some((block, mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()) as usize))
     }
 }
+
+/// Every use of a value: the op and the position of the operand.
+pub fn uses<'c, 'a>(value: Value<'c, 'a>) -> Vec<(OperationRef<'c, 'a>, usize)> {
+    let mut list = Vec::new();
+    // SAFETY: the value is valid, uses form a chain that ends in null, and owners of uses are valid.
+    unsafe {
+        let mut next = mlir_sys::mlirValueGetFirstUse(value.to_raw());
+        while !mlir_sys::mlirOpOperandIsNull(next) {
+            let owner = OperationRef::from_raw(mlir_sys::mlirOpOperandGetOwner(next));
+            list.push((owner, mlir_sys::mlirOpOperandGetOperandNumber(next) as usize));
+            next = mlir_sys::mlirOpOperandGetNextUse(next);
+        }
+    }
+    list
+}

@@ -93,12 +93,28 @@ impl<'k> Merging<'k> {
     }
 }
 
+/// The attribute that leaving out means something too: a call passes other arguments without it.
+const C_INTERFACE: &str = "llvm.emit_c_interface";
+
 /// Attributes of all declarations together: what one leaves out, another may say.
 fn add_attributes(
     plan: &mut ExternPlan,
     declaration: &ExternSummary,
     first: &ExternSummary,
 ) -> Result<(), Box<Finding>> {
+    let has_c_interface = |d: &ExternSummary| d.attributes.contains_key(C_INTERFACE);
+    if has_c_interface(first) != has_c_interface(declaration) {
+        let label = |d| if has_c_interface(d) { "with it" } else { "without it" };
+        return Err(Box::new(
+            Finding::error(
+                codes::AL0402,
+                format!("declarations of `@{}` contradict: one alone has `{C_INTERFACE}`", plan.original),
+            )
+            .at(declaration.span, label(declaration))
+            .also(first.span, label(first))
+            .remedy(format!("write `{C_INTERFACE}` in both or in neither: it says how the kernel gets its memrefs")),
+        ));
+    }
     for (name, value) in &declaration.attributes {
         match plan.attributes.get(name) {
             None => {

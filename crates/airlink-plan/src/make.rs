@@ -17,7 +17,8 @@ use crate::{
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
 /// their paths as the graph spells them.
 ///
-/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0222 about views; AL0223 about splits; AL0401, AL0402, AL0406 about names.
+/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0223 about splits; AL0401, AL0402,
+/// AL0406 about names.
 /// Warnings: AL0213, AL0405. Notes: AL0214.
 pub fn plan(
     graph: &LaunchGraph,
@@ -29,7 +30,6 @@ pub fn plan(
     let uses = KernelUses::new(graph, kernels, findings);
     // Each part says what it has to say before the first failure ends the plan.
     let cuts = cut(graph, findings);
-    let views = check_views(graph, findings);
     let splits = check_splits(graph, findings);
     let uses = uses?;
     note_wrapped(graph, &uses, findings);
@@ -40,7 +40,6 @@ pub fn plan(
     let args: Vec<_> = cuts.iter().zip(&roles).map(|(cut, roles)| args::args(graph, cut, roles, findings)).collect();
     let variants = variants?;
     let externs: Vec<_> = cuts.iter().map(|cut| externs(graph, cut, &uses, &variants, findings)).collect();
-    views?;
     splits?;
     let mut elfs = Vec::with_capacity(cuts.len());
     for (((cut, roles), args), externs) in cuts.into_iter().zip(roles).zip(args).zip(externs) {
@@ -135,30 +134,4 @@ fn elf(
 fn final_files(variants: &Variants, launch: LaunchIdx) -> IndexMap<String, String> {
     let of_files = variants.of_files[launch.0].iter();
     of_files.map(|(f, o)| (f.clone(), variants.objects[o.0].file.clone().unwrap_or_else(|| f.clone()))).collect()
-}
-
-/// A view at an offset is folded into access lists, which nothing does yet.
-fn check_views(graph: &LaunchGraph, findings: &mut Findings) -> Result<(), Reported> {
-    let mut failure = None;
-    let mut seen: IndexSet<ViewIdx> = IndexSet::new();
-    for launch in &graph.launches {
-        for operand in &launch.operands {
-            let Some(index) = operand.view.filter(|v| seen.insert(*v)) else { continue };
-            let view = graph.view(index);
-            if view.offset_elements == 0 {
-                continue;
-            }
-            failure = Some(
-                findings.fail(
-                    Finding::error(codes::AL0222, format!("view `{}` does not start where its buffer does", view.name))
-                        .at(view.span, format!("starts {} elements into it", view.offset_elements))
-                        .also(operand.span, "used here")
-                        .found(format!("an offset of {} elements", view.offset_elements))
-                        .allowed("0 in this version of airlink")
-                        .remedy(format!("pass a buffer of its own instead of `{}`", view.name)),
-                ),
-            );
-        }
-    }
-    failure.map_or(Ok(()), Err)
 }

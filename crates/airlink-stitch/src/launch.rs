@@ -9,7 +9,7 @@ use airlink_ir::melior::ir::{Block, Location, RegionLike, RegionRef};
 use airlink_ir::{BlockRef, Module, OperationRef, attr, children, collect, function_body, name};
 use airlink_plan::LaunchPlan;
 
-use crate::{Fused, names, wrap};
+use crate::{Fused, names, offsets, wrap};
 
 impl<'c> Fused<'c> {
     /// Clones the kernel, gives the clone the plan's names, wraps what is bare, and moves it here.
@@ -43,9 +43,37 @@ impl<'c> Fused<'c> {
             );
             return;
         }
+        self.fold_offsets(graph, function, plan, findings);
         self.take_function_attributes(function, &collect(function, "air.launch"), plan, findings);
         self.take_symbols(root, function);
         self.take_body(function, plan);
+    }
+
+    /// Views whose offset no type can carry.
+    fn fold_offsets(
+        &self,
+        graph: &LaunchGraph,
+        function: OperationRef<'c, 'c>,
+        plan: &LaunchPlan,
+        findings: &mut Findings,
+    ) {
+        let Some(entry) = function_body(function) else { return };
+        let launch = graph.launch(plan.launch);
+        for (i, operand) in plan.operands.iter().enumerate() {
+            let Some(view) = operand.view.map(|v| graph.view(v)).filter(|v| v.is_folded()) else { continue };
+            let Ok(argument) = entry.argument(i) else { continue };
+            let Err(op) = offsets::fold(self.ir, argument.into(), view.offset_elements) else { continue };
+            let used = launch.operands.get(i).map(|o| o.span);
+            findings.push(
+                Finding::error(codes::AL0222, format!("the offset of view `{}` cannot be folded into `{}`", view.name, name(op)))
+                    .maybe_at(used, format!("starts {} elements into its buffer", view.offset_elements))
+                    .also(view.span, "the view")
+                    .maybe_also(airlink_ir::locate(op.location(), &findings.sources), "uses it in no access list")
+                    .found(format!("an offset of {} elements", view.offset_elements))
+                    .allowed("0, but for air.dma_memcpy_nd, air.channel.put and air.channel.get")
+                    .remedy(format!("pass a buffer of its own instead of `{}`", view.name)),
+            );
+        }
     }
 
     /// Declarations, channels, globals and helper functions move to the fused module; an extern only once.

@@ -5,6 +5,7 @@ mod attributes;
 mod fused;
 mod launch;
 mod names;
+mod offsets;
 mod views;
 mod wrap;
 
@@ -23,7 +24,7 @@ pub type Kernels<'c> = IndexMap<String, Module<'c>>;
 /// the ELF's name and arguments, views at its top, and the launches in program order.
 ///
 /// # Errors
-/// AL0501 where attributes contradict, AL0502 where an op cannot be merged.
+/// AL0222 where the offset of a view cannot be folded, AL0501 where attributes contradict, AL0502 where an op cannot be merged.
 pub fn stitch<'c>(
     ir: &'c Ir,
     graph: &LaunchGraph,

@@ -1,5 +1,7 @@
 //! The names of one kernel's clone become those of the plan.
 
+use std::collections::BTreeSet;
+
 use airlink_ir::edit::{self, rename_resources, rename_symbols, set_attribute};
 use airlink_ir::{Ir, OperationRef, Walk, attr, children, name, walk};
 use airlink_kernel::LocalKind;
@@ -9,7 +11,9 @@ use airlink_plan::LaunchPlan;
 pub(crate) fn apply(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) {
     let locals = launch.locals.iter().filter(|l| l.kind.is_symbol()).map(|l| (l.from.as_str(), l.to.as_str()));
     let externs = launch.externs.iter().map(|(from, to)| (from.as_str(), to.symbol.as_str()));
-    let symbols: Vec<_> = locals.chain(externs).filter(|(from, to)| from != to).collect();
+    let mut symbols: Vec<_> = locals.chain(externs).collect();
+    symbols.extend(hierarchy_references(launch));
+    symbols.retain(|(from, to)| from != to);
     // Declarations get their object before their name, which is how the plan knows them.
     link(ir, module, launch);
     rename_symbols(module, ir, &symbols);
@@ -21,6 +25,19 @@ pub(crate) fn apply(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) 
         .collect();
     rename_resources(module, &resources);
     hierarchy(ir, module, launch);
+}
+
+/// Names of herds, segments and launches, since an attribute may refer to them as to symbols (`@h::@seg`). A name that
+/// is a symbol too means the symbol.
+fn hierarchy_references(launch: &LaunchPlan) -> Vec<(&str, &str)> {
+    let mut seen: BTreeSet<&str> = launch.externs.keys().map(String::as_str).collect();
+    seen.extend(launch.locals.iter().filter(|l| l.kind.is_symbol()).map(|l| l.from.as_str()));
+    let mut references = Vec::new();
+    for kind in [LocalKind::Herd, LocalKind::Segment, LocalKind::Launch] {
+        let of_kind = launch.locals.iter().filter(|l| l.kind == kind);
+        references.extend(of_kind.filter(|l| seen.insert(&l.from)).map(|l| (l.from.as_str(), l.to.as_str())));
+    }
+    references
 }
 
 /// Launches, segments and herds have names that are no symbols.

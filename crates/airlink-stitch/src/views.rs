@@ -14,13 +14,18 @@ use crate::Fused;
 
 impl<'c> Fused<'c> {
     /// Makes a value for each view of the ELF, in graph order: a subview, and a cast where the view's type asks for it.
-    /// Views at an offset are refused by the plan.
+    /// A view whose offset is folded into access lists starts where its buffer does.
     pub fn add_views(&mut self, graph: &LaunchGraph, elf: &ElfPlan) {
         for &index in &elf.views {
             let view = graph.view(index);
             let Some(arg) = elf.args.iter().position(|a| a.buffer == view.of) else { continue };
             let Some(buffer) = elf.args[arg].ty.as_memref() else { continue };
-            let value = self.subview(self.args[arg], buffer, view);
+            let mut part = view.clone();
+            if view.is_folded() {
+                part.offsets.fill(0);
+                part.offset_elements = 0;
+            }
+            let value = self.subview(self.args[arg], buffer, &part);
             let value = self.cast(value, parse_type(self.ir, &view.ty.to_string()));
             self.views.insert(index, value);
         }

@@ -21,7 +21,11 @@ impl<'c, 'a> Same<'c, 'a> {
             }
             match b.attribute(key) {
                 Ok(y) => {
-                    if !self.named_attribute(a, key, x, y) {
+                    let is_equal = match self.shifted_list(a, b, key) {
+                        Some(is_shifted) => is_shifted,
+                        None => self.named_attribute(a, key, x, y),
+                    };
+                    if !is_equal {
                         let text = format!("`{key}` of `{}` is {x} against {y}", name(a));
                         same = self.differ(Some(a), Some(b), text);
                     }
@@ -32,11 +36,22 @@ impl<'c, 'a> Same<'c, 'a> {
             }
         }
         for (key, y) in attr::all(b) {
-            if !except.contains(&key) && a.attribute(key).is_err() {
+            if !except.contains(&key) && a.attribute(key).is_err() && !self.is_merged(b, key, y) {
                 same = self.differ(Some(a), Some(b), format!("`{}` gained the attribute `{key} = {y}`", name(a)));
             }
         }
         same
+    }
+
+    /// Whether a declaration has an attribute from another one that the plan merged it with. Which object it links with
+    /// is compared with the plan elsewhere.
+    fn is_merged(&self, declaration: OperationRef<'c, 'a>, key: &str, value: Attribute<'c>) -> bool {
+        if self.merged.is_empty() || name(declaration) != "func.func" {
+            return false;
+        }
+        let symbol = attr::string(declaration, "sym_name").unwrap_or_default();
+        let planned = self.merged.get(&(symbol.to_string(), key.to_string()));
+        planned.is_some_and(|text| key == "link_with" || *text == value.to_string())
     }
 
     fn named_attribute(&mut self, op: OperationRef<'c, 'a>, key: &str, x: Attribute<'c>, y: Attribute<'c>) -> bool {
@@ -72,13 +87,29 @@ impl<'c, 'a> Same<'c, 'a> {
             && dict_x.into_iter().zip(dict_y).all(|((k, x), (l, y))| k == l && self.attribute(x, y))
     }
 
-    /// A reference by name. The first part names a symbol of the module, whose definition is then compared too; what
-    /// the module does not define must be called the same, and so must further parts that name what is inside it.
+    /// A reference by name. The first part names a symbol of the module, whose definition is then compared too; a launch,
+    /// segment or herd of that name must have the other as its partner, and what nothing defines must be called the same.
     fn symbol(&mut self, x: &str, y: &str) -> bool {
         match (self.symbols_a.get(x), self.symbols_b.get(y)) {
             (Some(a), Some(b)) => self.bind_symbols(a, b),
-            (None, None) => x == y,
+            (None, None) => {
+                // The op of that name may come later: judged when all names are bound.
+                self.references.push((x.to_string(), y.to_string()));
+                true
+            }
             _ => false,
+        }
+    }
+
+    /// Judges the references to what is no symbol of the module, once every launch, segment and herd has its partner.
+    pub(super) fn judge_references(&mut self) {
+        for (x, y) in std::mem::take(&mut self.references) {
+            let kinds = [NameKind::Herd, NameKind::Segment, NameKind::Launch];
+            let partners: Vec<&str> = kinds.into_iter().filter_map(|kind| self.names.get(kind, &x)).collect();
+            let is_same = if partners.is_empty() { x == y } else { partners.contains(&y.as_str()) };
+            if !is_same {
+                self.differ(None, None, format!("a reference to `@{x}` is one to `@{y}`"));
+            }
         }
     }
 

@@ -48,6 +48,7 @@ impl<'c, 'a> Same<'c, 'a> {
                 self.differ(Some(a), Some(b), format!("`{}` against `{}`", name(a), name(b)));
             }
         }
+        self.judge_references();
     }
 
     /// Symbols that nothing refers to pair up by name, else with the first of their kind that is left.

@@ -32,6 +32,13 @@ fn attributes_that_contradict_are_an_error() {
 }
 
 #[test]
+fn one_declaration_alone_with_a_c_interface_is_an_error() {
+    let found = errors(&text(), &with(f(), f().attribute("llvm.emit_c_interface", "unit")));
+    let headline = "declarations of `@f` contradict: one alone has `llvm.emit_c_interface`";
+    assert_eq!(found, [format!("b.mlir:1:19: error[AL0402]: {headline}")]);
+}
+
+#[test]
 fn attributes_of_two_variants_may_differ() {
     let other = copy("").calls("f", &["i64"], Some("o.o")).attribute("b", "2 : i32");
     let plan = plan_ok(&text(), &with(f().attribute("b", "1 : i32"), other));
