@@ -8,6 +8,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("AL0105", "failures: a file that is not UTF-8"),
     ("AL0403", "airlink-elf: tests of rename"),
     ("AL0404", "airlink-elf: tests of rename"),
+    ("AL0407", "airlink-elf: tests of rename"),
     ("AL0601", "airlink-check: tests with broken modules"),
     ("AL0602", "airlink-check: tests with broken modules"),
     ("AL0603", "airlink-check: tests with broken modules"),

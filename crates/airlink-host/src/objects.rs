@@ -3,7 +3,7 @@
 mod choice;
 
 use airlink_diag::{Finding, Findings, Reported, codes};
-use airlink_elf::{RenameOptions, rename};
+use airlink_elf::{RenameOptions, plan_rename, rename};
 use airlink_graph::LaunchGraph;
 use airlink_ir::{Ir, Module, children, edit, parse_text};
 use airlink_kernel::KernelSummary;
@@ -150,7 +150,11 @@ fn renamed(bytes: &[u8], plan: &ObjectPlan, name: &str, findings: &mut Findings)
     if map.is_empty() {
         return Ok(bytes.to_vec());
     }
-    rename(bytes, &map, RenameOptions::default()).map_err(|error| findings.fail(error.finding(name)))
+    let options = RenameOptions::default();
+    if let Ok(planned) = plan_rename(bytes, &map, options) {
+        planned.shared_finding(name).into_iter().for_each(|f| findings.push(f));
+    }
+    rename(bytes, &map, options).map_err(|error| findings.fail(error.finding(name)))
 }
 
 /// The final name; an object for which nobody names a file is called after its first symbol.

@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::write;
 
 pub fn run(session: &mut Session, args: &RenameArgs) -> Exit {
+    session.writes = true;
     let Some(output) = session.options.output.clone() else {
         return session.usage("`airlink rename` needs -o OUT.o");
     };
@@ -28,9 +29,18 @@ pub fn run(session: &mut Session, args: &RenameArgs) -> Exit {
             return session.exit_of(reported);
         }
     };
-    let renamed = match airlink_elf::rename(&bytes, &map, RenameOptions::default()) {
-        Ok(renamed) => renamed,
-        Err(error) => {
+    let options = RenameOptions::default();
+    let planned = airlink_elf::plan_rename(&bytes, &map, options);
+    let renamed = match (planned, airlink_elf::rename(&bytes, &map, options)) {
+        (Ok(plan), Ok(renamed)) => {
+            plan.shared_finding(args.input.as_str()).into_iter().for_each(|f| session.findings.push(f));
+            renamed
+        }
+        (Err(errors), _) => {
+            errors.iter().for_each(|e| session.findings.push(e.finding(args.input.as_str())));
+            return Exit::Findings;
+        }
+        (_, Err(error)) => {
             let reported = session.findings.fail(error.finding(args.input.as_str()));
             return session.exit_of(reported);
         }
