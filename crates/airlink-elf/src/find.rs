@@ -5,8 +5,8 @@ use std::io;
 use airlink_diag::{Finding, codes};
 use camino::{Utf8Path, Utf8PathBuf};
 
-use crate::summary::{FileType, ObjectError, ObjectSummary, object_summary};
 use crate::Machine;
+use crate::summary::{FileType, ObjectError, ObjectSummary, object_summary};
 
 /// Looks for one object.
 ///
@@ -19,7 +19,8 @@ pub fn find_object(query: &ObjectQuery<'_>) -> Result<ObjectSearch, FindError> {
     if let Some(path) = query.explicit {
         let bytes = read(path).map_err(|e| unreadable(path, e))?;
         let object = judge(path, bytes, query.machine);
-        search.found = Some(object.map_err(|(unfit, _)| FindError::Unfit { path: path.into(), unfit, target: query.machine })?);
+        search.found =
+            Some(object.map_err(|(unfit, _)| FindError::Unfit { path: path.into(), unfit, target: query.machine })?);
         return Ok(search);
     }
     for folder in query.folders {
@@ -99,11 +100,12 @@ impl PassedOver {
     pub fn finding(&self) -> Finding {
         let PassedOver { path, unfit, target } = self;
         match unfit {
-            Unfit::Machine { name } => {
-                Finding::note(codes::AL0708, format!("`{path}` is passed over: it is an object for {name}, not {target}"))
-                    .found(name.as_str())
-                    .allowed(target.to_string())
-            }
+            Unfit::Machine { name } => Finding::note(
+                codes::AL0708,
+                format!("`{path}` is passed over: it is an object for {name}, not {target}"),
+            )
+            .found(name.as_str())
+            .allowed(target.to_string()),
             Unfit::NoObject { reason } => {
                 Finding::note(codes::AL0708, format!("`{path}` is passed over: {reason}, not an object for {target}"))
             }
@@ -120,12 +122,13 @@ impl FindError {
                 Finding::error(codes::AL0801, format!("`{path}` cannot be read: {error}"))
                     .remedy("name an object file that is there and readable, or drop the entry")
             }
-            FindError::Unfit { path, unfit: Unfit::Machine { name }, target } => {
-                Finding::error(codes::AL0709, format!("`{path}` is an object for {name}, and the target takes {target}"))
-                    .found(name.as_str())
-                    .allowed(target.to_string())
-                    .remedy(format!("name an object compiled for {target}, or drop the entry"))
-            }
+            FindError::Unfit { path, unfit: Unfit::Machine { name }, target } => Finding::error(
+                codes::AL0709,
+                format!("`{path}` is an object for {name}, and the target takes {target}"),
+            )
+            .found(name.as_str())
+            .allowed(target.to_string())
+            .remedy(format!("name an object compiled for {target}, or drop the entry")),
             FindError::Unfit { path, unfit: Unfit::NoObject { reason }, target } => {
                 Finding::error(codes::AL0715, format!("`{path}` is not a kernel object: {reason}"))
                     .remedy(format!("name a relocatable ELF object for {target}, made with `-c`"))

@@ -62,7 +62,8 @@ fn dynamic_symbols(
     let file = parse(bytes)?;
     let symbols = file.dynamic_symbols().filter(select);
     let names = symbols.map(|s| s.name_bytes().map(|n| String::from_utf8_lossy(n).into_owned()));
-    let mut names = names.collect::<Result<Vec<_>, _>>().map_err(|e| ManifestError::Malformed { what: e.to_string() })?;
+    let mut names =
+        names.collect::<Result<Vec<_>, _>>().map_err(|e| ManifestError::Malformed { what: e.to_string() })?;
     names.retain(|n| !n.is_empty());
     Ok(names)
 }

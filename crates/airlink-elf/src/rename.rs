@@ -10,6 +10,8 @@ mod error;
 mod groups;
 mod strings;
 
+use std::borrow::Cow;
+
 use airlink_diag::{Finding, codes};
 use indexmap::IndexMap;
 
@@ -91,27 +93,27 @@ pub fn plan_rename(
 }
 
 /// The symbols that change, by index in ascending order, each with its new name.
-struct Decision {
-    changes: Vec<(usize, Vec<u8>)>,
+struct Decision<'a> {
+    changes: Vec<(usize, Cow<'a, [u8]>)>,
 }
 
-/// Who holds a name.
+/// Who holds a name: the first symbol of each kind.
 #[derive(Default)]
 struct Holders {
-    definitions: Vec<usize>,
-    references: Vec<usize>,
+    definition: Option<usize>,
+    reference: Option<usize>,
 }
 
 type Names<'d> = IndexMap<&'d [u8], Holders>;
 
 /// Old → new as bytes, since a symbol's name need not be UTF-8.
-type Wanted = IndexMap<Vec<u8>, Vec<u8>>;
+type Wanted<'a> = IndexMap<Cow<'a, [u8]>, Cow<'a, [u8]>>;
 
-fn decide(
-    layout: &Layout<'_>,
-    map: &IndexMap<String, String>,
+fn decide<'a>(
+    layout: &Layout<'a>,
+    map: &'a IndexMap<String, String>,
     options: RenameOptions,
-) -> Result<Decision, Vec<RenameError>> {
+) -> Result<Decision<'a>, Vec<RenameError>> {
     let symbols = symbols(layout);
     let names = holders(symbols);
     let mut errors = Vec::new();
@@ -121,7 +123,8 @@ fn decide(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut wanted: Wanted = map.iter().map(|(o, n)| (o.clone().into_bytes(), n.clone().into_bytes())).collect();
+    let entries = map.iter().map(|(old, new)| (Cow::from(old.as_bytes()), Cow::from(new.as_bytes())));
+    let mut wanted: Wanted<'a> = entries.collect();
     wanted.extend(companions::companions(symbols, &wanted));
     wanted.extend(groups::signatures(layout, &wanted));
     errors.extend(collisions(&names, symbols, &wanted));
@@ -130,17 +133,12 @@ fn decide(
         return Err(errors);
     }
     let mut changes = Vec::new();
-    for (old, new) in wanted.iter().filter(|(old, new)| old != new) {
-        let Some(held) = names.get(old.as_slice()) else { continue };
-        changes.extend(targets(held, options).map(|i| (i, new.clone())));
+    for (index, symbol) in symbols.iter().enumerate().skip(1) {
+        let may_change = !symbol.is_marker() && (symbol.is_defined || options.references);
+        let new = wanted.get(symbol.name).filter(|new| may_change && new[..] != *symbol.name);
+        changes.extend(new.map(|new| (index, new.clone())));
     }
-    changes.sort_by_key(|(i, _)| *i);
     Ok(Decision { changes })
-}
-
-fn targets(held: &Holders, options: RenameOptions) -> impl Iterator<Item = usize> {
-    let references = if options.references { held.references.as_slice() } else { &[] };
-    held.definitions.iter().chain(references).copied()
 }
 
 fn check_entry(
@@ -155,36 +153,34 @@ fn check_entry(
         return Some(RenameError::BadName { from: old.to_string(), to: new.to_string(), reason });
     }
     let held = names.get(old.as_bytes());
-    if held.is_some_and(|h| targets(h, options).next().is_some()) {
+    if held.is_some_and(|h| h.definition.is_some() || (options.references && h.reference.is_some())) {
         return None;
     }
     Some(RenameError::UnknownSymbol {
         name: old.to_string(),
-        is_referenced: held.is_some_and(|h| !h.references.is_empty()),
+        is_referenced: held.is_some_and(|h| h.reference.is_some()),
         nearest: error::nearest(symbols, old),
     })
 }
 
 /// New names that another symbol has already, or that two symbols would get.
-fn collisions(names: &Names<'_>, symbols: &[Symbol<'_>], wanted: &Wanted) -> Vec<RenameError> {
+fn collisions(names: &Names<'_>, symbols: &[Symbol<'_>], wanted: &Wanted<'_>) -> Vec<RenameError> {
     let mut errors = Vec::new();
-    let mut given: IndexMap<&[u8], &[u8]> = IndexMap::new();
+    let mut given: IndexMap<&[u8], &[u8]> = IndexMap::with_capacity(wanted.len());
     for (old, new) in wanted {
         if let Some(first) = given.insert(new, old) {
             errors.push(RenameError::TwoToOne { first: text(first), second: text(old), to: text(new) });
         }
-        let Some(held) = names.get(new.as_slice()) else { continue };
-        // A name that is itself renamed in this step is free, but only its definitions move.
-        let moves = wanted.contains_key(new);
-        let holder = match (held.definitions.first(), held.references.first()) {
-            (Some(&i), _) if !moves && symbols[i].is_local() => Some(Taken::Local),
-            (Some(_), _) if !moves => Some(Taken::Defined),
-            (None, Some(_)) if !moves => Some(Taken::Referenced),
-            _ => None,
+        // A name that is itself renamed in this step is free.
+        let Some(held) = names.get(&new[..]).filter(|_| !wanted.contains_key(new)) else { continue };
+        let by = match held.definition {
+            Some(index) if symbols[index].is_local() => Taken::Local,
+            Some(_) => Taken::Defined,
+            None => Taken::Referenced,
         };
-        errors.extend(holder.map(|by| RenameError::NameTaken { from: text(old), to: text(new), by }));
+        errors.push(RenameError::NameTaken { from: text(old), to: text(new), by });
     }
-    for (old, new, _) in companions::adopted(symbols, wanted) {
+    for (old, new) in companions::adopted(symbols, wanted) {
         errors.push(RenameError::NameTaken { from: text(old), to: text(new), by: Taken::Owner });
     }
     errors
@@ -197,7 +193,8 @@ fn holders<'d>(symbols: &[Symbol<'d>]) -> Names<'d> {
             continue;
         }
         let held = names.entry(symbol.name).or_default();
-        if symbol.is_defined { held.definitions.push(i) } else { held.references.push(i) }
+        let slot = if symbol.is_defined { &mut held.definition } else { &mut held.reference };
+        slot.get_or_insert(i);
     }
     names
 }

@@ -1,5 +1,6 @@
 //! Patches the bytes once it is decided what changes.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::RenameError;
@@ -7,7 +8,7 @@ use super::strings::Strings;
 use crate::layout::Layout;
 
 /// The file with every symbol of `changes` renamed.
-pub(super) fn apply(layout: &Layout<'_>, changes: &[(usize, Vec<u8>)]) -> Result<Vec<u8>, RenameError> {
+pub(super) fn apply(layout: &Layout<'_>, changes: &[(usize, Cow<'_, [u8]>)]) -> Result<Vec<u8>, RenameError> {
     let Some(symbols) = layout.symbols.as_ref().filter(|_| !changes.is_empty()) else {
         return Ok(layout.bytes.to_vec());
     };
@@ -15,7 +16,8 @@ pub(super) fn apply(layout: &Layout<'_>, changes: &[(usize, Vec<u8>)]) -> Result
     let old = &layout.bytes[range.clone()];
     let mut strings = Strings::new(old);
     let offsets: Vec<usize> = changes.iter().map(|(symbol, new)| strings.offset(*symbol, new)).collect();
-    strings.note_former(changes.iter().map(|(i, _)| (*i, symbols.list[*i].name, symbols.list[*i].name_offset as usize)));
+    let places = changes.iter().map(|(i, _)| (*i, symbols.list[*i].name_offset as usize));
+    strings.note_former(places);
     let added = strings.added();
 
     let mut out = Vec::with_capacity(layout.bytes.len() + old.len() + added.len() + 64);

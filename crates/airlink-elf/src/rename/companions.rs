@@ -5,6 +5,7 @@
 //! linked. So it follows: `_Z6helperi → h2` makes it `_ZZ6helperiE1s.h2`, and renaming back gives back its own name.
 //! Mangled names: Itanium C++ ABI, section 5.1 (`<local-name>`, `<special-name>`).
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::Wanted;
@@ -15,40 +16,49 @@ const MAX_NAME_BYTES: usize = 4096;
 const MAX_NESTING: usize = 8;
 
 /// Old → new for every global definition that follows an entry of `wanted` and is not in it.
-pub(super) fn companions(symbols: &[Symbol<'_>], wanted: &Wanted) -> Wanted {
-    let owners = Owners::new(changed_globals(symbols, wanted));
+pub(super) fn companions<'a>(symbols: &[Symbol<'a>], wanted: &Wanted<'_>) -> Wanted<'a> {
     let mut found = Wanted::new();
+    if candidates(symbols, wanted).next().is_none() {
+        return found;
+    }
+    let owners = Owners::new(changed_globals(symbols, wanted));
     for name in candidates(symbols, wanted) {
         if let Some((base, new)) = owners.find(name) {
-            found.insert(name.to_vec(), followed(base, new, is_owned_by(base, new)));
+            found.insert(Cow::from(name), Cow::from(followed(base, new, is_owned_by(base, new))));
         }
     }
     found
 }
 
-/// Entries of `wanted` whose new name would make a symbol their companion that was not one before, with that symbol.
+/// Entries of `wanted` whose new name would make a symbol their companion that was not one before.
 ///
 /// Renaming back would carry the stranger along.
-pub(super) fn adopted<'w, 'd>(symbols: &[Symbol<'d>], wanted: &'w Wanted) -> Vec<(&'w [u8], &'w [u8], &'d [u8])> {
+pub(super) fn adopted<'w>(symbols: &[Symbol<'_>], wanted: &'w Wanted<'_>) -> Vec<(&'w [u8], &'w [u8])> {
+    if candidates(symbols, wanted).next().is_none() {
+        return Vec::new();
+    }
     let owners = Owners::new(changed_globals(symbols, wanted).map(|(old, new)| (new, old)));
     let strangers = candidates(symbols, wanted).filter_map(|name| {
         let (_, old) = owners.find(name)?;
         let (old, new) = wanted.get_key_value(old)?;
-        Some((old.as_slice(), new.as_slice(), name))
+        Some((&old[..], &new[..]))
     });
     strangers.collect()
 }
 
 /// Entries that change a symbol which other objects can see: the static locals of a local function are local too.
-fn changed_globals<'w>(symbols: &[Symbol<'_>], wanted: &'w Wanted) -> impl Iterator<Item = (&'w [u8], &'w [u8])> {
+fn changed_globals<'w>(symbols: &[Symbol<'_>], wanted: &'w Wanted<'_>) -> impl Iterator<Item = (&'w [u8], &'w [u8])> {
     let globals: HashSet<&[u8]> =
         symbols.iter().filter(|s| s.is_definition() && !s.is_local()).map(|s| s.name).collect();
-    let changed = wanted.iter().filter(move |(old, new)| old != new && globals.contains(old.as_slice()));
-    changed.map(|(old, new)| (old.as_slice(), new.as_slice())).collect::<Vec<_>>().into_iter()
+    let changed = wanted.iter().filter(move |(old, new)| old != new && globals.contains(&old[..]));
+    changed.map(|(old, new)| (&old[..], &new[..])).collect::<Vec<_>>().into_iter()
 }
 
 /// Names that may belong to another symbol and that nothing is decided about yet.
-fn candidates<'s, 'd>(symbols: &'s [Symbol<'d>], wanted: &'s Wanted) -> impl Iterator<Item = &'d [u8]> + use<'s, 'd> {
+fn candidates<'s, 'd>(
+    symbols: &'s [Symbol<'d>],
+    wanted: &'s Wanted<'_>,
+) -> impl Iterator<Item = &'d [u8]> + use<'s, 'd> {
     let is_candidate = |s: &&Symbol<'d>| s.is_definition() && !s.is_local() && s.name.len() <= MAX_NAME_BYTES;
     let names = symbols.iter().filter(is_candidate).map(|s| s.name);
     names.filter(|name| owned_part(name).is_some() && !wanted.contains_key(*name))

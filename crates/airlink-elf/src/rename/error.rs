@@ -75,10 +75,9 @@ impl RenameError {
             RenameError::NameTaken { from, to, by } => {
                 Finding::error(codes::AL0401, format!("`{from}` cannot become `{to}`: `{file}` {by} that name"))
             }
-            RenameError::TwoToOne { first, second, to } => Finding::error(
-                codes::AL0401,
-                format!("`{first}` and `{second}` of `{file}` cannot both become `{to}`"),
-            ),
+            RenameError::TwoToOne { first, second, to } => {
+                Finding::error(codes::AL0401, format!("`{first}` and `{second}` of `{file}` cannot both become `{to}`"))
+            }
             RenameError::BadName { from, to, reason } => Finding::error(
                 codes::AL0404,
                 format!("`{from}` of `{file}` cannot become `{}`: {reason}", to.escape_debug()),
@@ -111,7 +110,9 @@ impl RenameError {
             RenameError::NameTaken { to, .. } => format!("choose a new name other than `{to}`"),
             RenameError::TwoToOne { second, .. } => format!("give `{second}` a name of its own"),
             RenameError::BadName { from, .. } => format!("give `{from}` a new name of at least one character"),
-            RenameError::NotElf { .. } => "name a relocatable ELF object, as the kernel's compiler writes it with `-c`".to_string(),
+            RenameError::NotElf { .. } => {
+                "name a relocatable ELF object, as the kernel's compiler writes it with `-c`".to_string()
+            }
             RenameError::NotRelocatable { .. } => "name the object from before linking, made with `-c`".to_string(),
             RenameError::Chess { .. } => {
                 "compile the kernel with Peano, or give this variant its name in the source, `-Dold=new`".to_string()

@@ -4,8 +4,10 @@
 //! its identity as a whole: with a new name inside and the old signature, the linker would drop the new name's
 //! definition; with a new signature and an old name inside, it would keep two definitions of that name.
 
-use object::elf;
+use std::borrow::Cow;
+
 use object::Endian;
+use object::elf;
 
 use super::companions::followed;
 use super::{RenameError, Wanted, symbols, text};
@@ -21,7 +23,7 @@ struct Group {
 /// Old → new for signatures that are no symbols of the program: `_ZN1SC5Ev` of the constructors `C1` and `C2`.
 ///
 /// They follow the first renamed symbol of their group.
-pub(super) fn signatures(layout: &Layout<'_>, wanted: &Wanted) -> Wanted {
+pub(super) fn signatures<'a>(layout: &Layout<'a>, wanted: &Wanted<'_>) -> Wanted<'a> {
     let symbols = symbols(layout);
     let mut found = Wanted::new();
     for group in touched(layout, wanted) {
@@ -30,13 +32,13 @@ pub(super) fn signatures(layout: &Layout<'_>, wanted: &Wanted) -> Wanted {
         let leader = group.defined.iter().find_map(|&i| changed(wanted, &symbols[i]));
         let (true, Some((old, new))) = (is_free, leader) else { continue };
         let base = signature.name.strip_suffix(old).and_then(|s| s.strip_suffix(b".")).unwrap_or(signature.name);
-        found.insert(signature.name.to_vec(), followed(base, new, is_unified_name(base, new)));
+        found.insert(Cow::from(signature.name), Cow::from(followed(base, new, is_unified_name(base, new))));
     }
     found
 }
 
 /// Groups that `wanted` would tear apart, and definitions that an old-style section ties to its name.
-pub(super) fn torn(layout: &Layout<'_>, wanted: &Wanted) -> Vec<RenameError> {
+pub(super) fn torn(layout: &Layout<'_>, wanted: &Wanted<'_>) -> Vec<RenameError> {
     let symbols = symbols(layout);
     let mut errors = Vec::new();
     for group in touched(layout, wanted) {
@@ -53,17 +55,27 @@ pub(super) fn torn(layout: &Layout<'_>, wanted: &Wanted) -> Vec<RenameError> {
             errors.push(RenameError::SplitGroup { renamed, signature: signature_name(layout, signature), kept });
         }
     }
-    for symbol in symbols.iter().filter(|s| s.is_definition() && changed(wanted, s).is_some()) {
-        let section = symbol.section.map_or(&b""[..], |s| layout.sections[s].name);
-        if section.starts_with(b".gnu.linkonce.") {
-            errors.push(RenameError::LinkOnce { symbol: text(symbol.name), section: text(section) });
-        }
-    }
+    errors.extend(merged_by_section_name(layout, wanted));
     errors
 }
 
+/// Before there were groups, a linker kept the first section of each name that starts so.
+fn merged_by_section_name(layout: &Layout<'_>, wanted: &Wanted<'_>) -> Vec<RenameError> {
+    let is_merged = |section: usize| layout.sections[section].name.starts_with(b".gnu.linkonce.");
+    if !(0..layout.sections.len()).any(is_merged) {
+        return Vec::new();
+    }
+    let renamed = symbols(layout).iter().filter(|s| s.is_definition() && changed(wanted, s).is_some());
+    let tied = renamed.filter_map(|s| Some((s, s.section.filter(|&i| is_merged(i))?)));
+    let error = |(symbol, section): (&Symbol<'_>, usize)| RenameError::LinkOnce {
+        symbol: text(symbol.name),
+        section: text(layout.sections[section].name),
+    };
+    tied.map(error).collect()
+}
+
 /// Definitions that keep their names and that a linker merges by name.
-pub(super) fn shared(layout: &Layout<'_>, changes: &[(usize, Vec<u8>)]) -> Vec<String> {
+pub(super) fn shared(layout: &Layout<'_>, changes: &[(usize, Cow<'_, [u8]>)]) -> Vec<String> {
     let in_group = group_of_section(layout);
     let is_merged = |s: &Symbol<'_>| {
         s.is_common
@@ -78,7 +90,7 @@ pub(super) fn shared(layout: &Layout<'_>, changes: &[(usize, Vec<u8>)]) -> Vec<S
 }
 
 /// The COMDAT groups with a renamed symbol inside or as their signature, in section order.
-fn touched(layout: &Layout<'_>, wanted: &Wanted) -> Vec<Group> {
+fn touched(layout: &Layout<'_>, wanted: &Wanted<'_>) -> Vec<Group> {
     let symbols = symbols(layout);
     let of_section = group_of_section(layout);
     let mut groups: Vec<Option<Group>> = layout.sections.iter().map(|_| None).collect();
@@ -94,9 +106,8 @@ fn touched(layout: &Layout<'_>, wanted: &Wanted) -> Vec<Group> {
             group.defined.push(i);
         }
     }
-    let is_touched = |g: &Group| {
-        g.defined.iter().chain([&g.signature]).any(|&i| changed(wanted, &symbols[i]).is_some())
-    };
+    let is_touched =
+        |g: &Group| g.defined.iter().chain([&g.signature]).any(|&i| changed(wanted, &symbols[i]).is_some());
     groups.into_iter().flatten().filter(is_touched).collect()
 }
 
@@ -138,7 +149,7 @@ fn is_unified_name(signature: &[u8], member: &[u8]) -> bool {
         && different.next().is_none()
 }
 
-fn changed<'a>(wanted: &'a Wanted, symbol: &Symbol<'_>) -> Option<(&'a [u8], &'a [u8])> {
+fn changed<'a>(wanted: &'a Wanted<'_>, symbol: &Symbol<'_>) -> Option<(&'a [u8], &'a [u8])> {
     let (old, new) = wanted.get_key_value(symbol.name)?;
-    (old != new && !symbol.is_marker()).then_some((old.as_slice(), new.as_slice()))
+    (old != new && !symbol.is_marker()).then_some((&old[..], &new[..]))
 }

@@ -1,12 +1,15 @@
 //! The string table of a rename: which strings it has, and what is appended.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// A string table that only grows.
-pub(super) struct Strings<'d> {
-    old: &'d [u8],
+pub(super) struct Strings<'s> {
+    old: &'s [u8],
     /// Offset of the first whole string of each spelling, old or new. Looked up, never iterated.
-    whole: HashMap<Vec<u8>, usize>,
+    whole: HashMap<&'s [u8], usize>,
+    /// The old offsets in `whole`, ascending.
+    starts: Vec<usize>,
     /// What follows `old`.
     added: Vec<u8>,
     /// Offsets that symbols had before earlier renames, by symbol.
@@ -16,13 +19,17 @@ pub(super) struct Strings<'d> {
 /// Begins the string that notes where names stood; see [`Strings::note_former`].
 const FORMER: &[u8] = b".airlink.st_name";
 
-impl<'d> Strings<'d> {
-    pub fn new(old: &'d [u8]) -> Strings<'d> {
-        let mut strings = Strings { old, whole: HashMap::new(), added: Vec::new(), former: HashMap::new() };
+impl<'s> Strings<'s> {
+    pub fn new(old: &'s [u8]) -> Strings<'s> {
+        let (whole, former) = (HashMap::new(), HashMap::new());
+        let mut strings = Strings { old, whole, starts: Vec::new(), added: Vec::new(), former };
         let mut at = 0;
         for string in old.split_inclusive(|&b| b == 0) {
             let name = &string[..string.len() - 1];
-            strings.whole.entry(name.to_vec()).or_insert(at);
+            if let Entry::Vacant(vacant) = strings.whole.entry(name) {
+                vacant.insert(at);
+                strings.starts.push(at);
+            }
             strings.read_former(name);
             at += string.len();
         }
@@ -30,21 +37,20 @@ impl<'d> Strings<'d> {
     }
 
     /// The offset of `name` for a symbol: where it stood before, else where the table has it, else appended.
-    pub fn offset(&mut self, symbol: usize, name: &[u8]) -> usize {
-        if let Some(&at) = self.former.get(&symbol).and_then(|list| list.iter().find(|&&at| self.reads(at, name))) {
-            return at;
-        }
-        if let Some(&at) = self.whole.get(name) {
+    pub fn offset(&mut self, symbol: usize, name: &'s [u8]) -> usize {
+        if let Some(at) = self.known_places(symbol).find(|&at| self.reads(at, name)) {
             return at;
         }
         if self.old.is_empty() && self.added.is_empty() {
             // Offset 0 of a string table is the empty name.
             self.added.push(0);
         }
-        let at = self.old.len() + self.added.len();
-        self.added.extend_from_slice(name);
-        self.added.push(0);
-        self.whole.insert(name.to_vec(), at);
+        let end = self.old.len() + self.added.len();
+        let at = *self.whole.entry(name).or_insert(end);
+        if at == end {
+            self.added.extend_from_slice(name);
+            self.added.push(0);
+        }
         at
     }
 
@@ -53,11 +59,11 @@ impl<'d> Strings<'d> {
     /// Linkers share tails: `kern` may stand inside `.text.kern`, or in two places, and a later search could not tell
     /// which one it was. Where it would find another offset, the old one is noted in a string that no symbol uses:
     /// `.airlink.st_name 12=345 13=351`.
-    pub fn note_former(&mut self, changes: impl Iterator<Item = (usize, &'d [u8], usize)>) {
+    pub fn note_former(&mut self, places: impl Iterator<Item = (usize, usize)>) {
         let mut note = Vec::new();
-        for (symbol, name, at) in changes {
-            let known = self.former.get(&symbol).is_some_and(|list| list.iter().any(|&f| f == at));
-            if !known && self.whole.get(name) != Some(&at) {
+        for (symbol, at) in places {
+            let is_found_again = self.starts.binary_search(&at).is_ok() || self.known_places(symbol).any(|f| f == at);
+            if !is_found_again {
                 note.extend_from_slice(format!(" {symbol}={at}").as_bytes());
             }
         }
@@ -80,6 +86,10 @@ impl<'d> Strings<'d> {
                 self.former.entry(symbol).or_default().push(at);
             }
         }
+    }
+
+    fn known_places(&self, symbol: usize) -> impl Iterator<Item = usize> {
+        self.former.get(&symbol).into_iter().flatten().copied()
     }
 
     fn reads(&self, at: usize, name: &[u8]) -> bool {

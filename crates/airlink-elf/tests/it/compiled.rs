@@ -116,18 +116,22 @@ fn readelf_sees_the_same_object_but_for_the_names() {
         let dir = tempfile::tempdir().unwrap();
         let Some(before) = compile(dir.path(), "k.cc", KERNEL, &[flags, &["-DSTEP=1"]].concat()) else { continue };
         // The new names are as long as the old ones, so that readelf's columns stay.
-        let names: IndexMap<String, String> = suffixed(&before, "").into_keys().map(|n| (n.clone(), swapped(&n))).collect();
+        let names: IndexMap<String, String> =
+            suffixed(&before, "").into_keys().map(|n| (n.clone(), swapped(&n))).collect();
         let plan = plan_rename(&before, &names, DEFAULT).unwrap();
         let after = rename(&before, &names, DEFAULT).unwrap();
         assert_renamed(&before, &after, &plan.renames);
         let read = |name: &str, bytes: &[u8]| -> Vec<String> {
             let path = write(dir.path(), name, bytes);
-            let text = run(Command::new("readelf").args(["-W", "-h", "-S", "-s", "-r", "-g", "--string-dump=.comment"]).arg(path));
+            let text = run(Command::new("readelf")
+                .args(["-W", "-h", "-S", "-s", "-r", "-g", "--string-dump=.comment"])
+                .arg(path));
             text.lines().map(str::to_string).collect()
         };
         let (was, is) = (read("before.o", &before), read("after.o", &after));
         assert_eq!(was.len(), is.len());
-        let untouched = |line: &str| !line.contains(".strtab") && !plan.renames.keys().any(|n| line.contains(n.as_str()));
+        let untouched =
+            |line: &str| !line.contains(".strtab") && !plan.renames.keys().any(|n| line.contains(n.as_str()));
         let mut same = 0;
         for (was, is) in was.iter().zip(&is).filter(|(w, _)| untouched(w)) {
             assert_eq!(was, is);

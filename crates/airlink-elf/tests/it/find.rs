@@ -63,7 +63,11 @@ fn the_first_fitting_object_is_taken_and_others_are_told() {
     assert_eq!((note.code, note.severity), (codes::AL0708, airlink_diag::Severity::Note));
     assert!(note.headline.ends_with("is passed over: it is an object for AArch64, not x86-64"), "{}", note.headline);
     let note = search.passed_over[1].finding();
-    assert!(note.headline.ends_with("is passed over: it is LLVM bitcode, not an object for x86-64"), "{}", note.headline);
+    assert!(
+        note.headline.ends_with("is passed over: it is LLVM bitcode, not an object for x86-64"),
+        "{}",
+        note.headline
+    );
 }
 
 #[test]

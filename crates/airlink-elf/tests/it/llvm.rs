@@ -49,7 +49,8 @@ define i32 @my_kern(i32 %i) {
 }
 "#;
 
-const TRIPLES: &[&str] = &["x86_64-linux-gnu", "i386-linux-gnu", "aarch64-linux-gnu", "powerpc64-linux-gnu", "mips-linux-gnu"];
+const TRIPLES: &[&str] =
+    &["x86_64-linux-gnu", "i386-linux-gnu", "aarch64-linux-gnu", "powerpc64-linux-gnu", "mips-linux-gnu"];
 
 fn llc(dir: &Path, triple: &str) -> Option<Vec<u8>> {
     let llc = format!("{BIN}/llc");

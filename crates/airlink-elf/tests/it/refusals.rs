@@ -126,7 +126,8 @@ fn comdat_groups_are_renamed_whole_or_not_at_all() {
     let bytes = maker.write();
     for (old, kept) in [("first", "second"), ("second", "first")] {
         let errors = refuse(&bytes, &[(old, "x")]);
-        let expected = RenameError::SplitGroup { renamed: old.into(), signature: "first".into(), kept: vec![kept.into()] };
+        let expected =
+            RenameError::SplitGroup { renamed: old.into(), signature: "first".into(), kept: vec![kept.into()] };
         assert_eq!(errors, [expected]);
         let finding = errors[0].finding("k.o");
         assert_eq!(finding.remedy, Some(format!("rename `{kept}` in the same step")));

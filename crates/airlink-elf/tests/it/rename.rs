@@ -112,7 +112,10 @@ fn the_plan_tells_what_follows_and_what_stays_shared() {
     let bytes = maker.write();
 
     let plan = plan_rename(&bytes, &map([("kern", "kern_2"), ("_Z6helperi", "h")]), DEFAULT).unwrap();
-    assert_eq!(plan.companions, map([("_ZZ6helperiE1s", "_ZZ6helperiE1s.h"), ("_ZGVZ6helperiE1s", "_ZGVZ6helperiE1s.h")]));
+    assert_eq!(
+        plan.companions,
+        map([("_ZZ6helperiE1s", "_ZZ6helperiE1s.h"), ("_ZGVZ6helperiE1s", "_ZGVZ6helperiE1s.h")])
+    );
     assert_eq!(plan.renames.len(), 4);
     assert_eq!(plan.shared, ["_Z5otheri"]);
     let note = plan.shared_finding("k.o").expect("something is shared");

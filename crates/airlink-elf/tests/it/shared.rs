@@ -1,8 +1,8 @@
 //! Real AIE objects, which lie outside the work tree.
 
 use airlink_elf::{
-    AieGeneration, FileType, Machine, ObjectQuery, RenameError, RenameOptions, find_object, object_summary, plan_rename,
-    rename,
+    AieGeneration, FileType, Machine, ObjectQuery, RenameError, RenameOptions, find_object, object_summary,
+    plan_rename, rename,
 };
 use camino::Utf8Path;
 use indexmap::IndexMap;

@@ -18,9 +18,15 @@ fn header_symbols_and_sizes_of_every_class() {
         assert_eq!(summary.file_type, FileType::Relocatable);
 
         let by_goblin = |keep: fn(&sym::Sym) -> bool| -> Vec<&str> {
-            elf.syms.iter().filter(keep).map(|s| elf.strtab.get_at(s.st_name).unwrap()).filter(|n| !n.is_empty()).collect()
+            elf.syms
+                .iter()
+                .filter(keep)
+                .map(|s| elf.strtab.get_at(s.st_name).unwrap())
+                .filter(|n| !n.is_empty())
+                .collect()
         };
-        let named = |list: Vec<&airlink_elf::ObjectSymbol>| -> Vec<String> { list.iter().map(|s| s.name.clone()).collect() };
+        let named =
+            |list: Vec<&airlink_elf::ObjectSymbol>| -> Vec<String> { list.iter().map(|s| s.name.clone()).collect() };
         let is_code = |s: &sym::Sym| !matches!(s.st_type(), sym::STT_SECTION | sym::STT_FILE);
         assert!(is_code(&elf.syms.iter().last().unwrap()));
         assert_eq!(named(summary.defined().collect()), by_goblin(|s| s.st_bind() != sym::STB_LOCAL && s.st_shndx != 0));
@@ -70,5 +76,7 @@ fn ai_engines_are_told_apart() {
 fn what_is_no_elf_says_what_it_is() {
     assert_eq!(object_summary(b"!<arch>\n"), Err(ObjectError::NotElf { kind: "a static library (ar archive)" }));
     assert!(matches!(object_summary(b"\x7fELF\x02\x01"), Err(ObjectError::Malformed { .. })));
-    assert!(matches!(object_summary(b"\x7fELF\x07\x01\x01"), Err(ObjectError::Malformed { what }) if what.contains('7')));
+    assert!(
+        matches!(object_summary(b"\x7fELF\x07\x01\x01"), Err(ObjectError::Malformed { what }) if what.contains('7'))
+    );
 }
