@@ -29,6 +29,8 @@ fn usage_errors_end_with_two() {
         &["explain", "AL9999"],
         &["rename", "a.o", "--map", "nonsense", "-o", "b.o"],
         &["stitch", "g.toml", "--target", "npu2"],
+        &["stitch", "g.toml", "--cpu", "pentium"],
+        &["stitch", "g.toml", "--device", "npu9"],
         &["link", "g.toml"],
     ] {
         let outcome = airlink(&root(), args).expect(2);

@@ -1,5 +1,5 @@
 //! The command line. Every option of the manual parses here; what nothing implements yet is refused by
-//! [`Shared::refuse_unimplemented`], not ignored.
+//! [`Shared::unimplemented`], not ignored.
 
 use camino::Utf8PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};

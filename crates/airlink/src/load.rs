@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use airlink_diag::{FileId, Finding, Findings, Reported, Span, codes};
 use airlink_elf::{Machine, ObjectQuery, find_object};
-use airlink_graph::{LaunchGraph, LaunchIdx, StepEntry};
+use airlink_graph::{LaunchGraph, LaunchIdx};
 use airlink_ir::{Ir, Module};
 use airlink_kernel::KernelSummary;
 use airlink_plan::{FoundObjects, ObjectInfo};
@@ -41,20 +41,15 @@ pub fn graph<'c>(ir: &'c Ir, session: &mut Session, path: &Utf8Path) -> Result<L
     let mut kernels = IndexMap::new();
     let mut modules = IndexMap::new();
     let mut failed = None;
-    for step in &read.steps {
-        let StepEntry::Launch(launch) = step else { continue };
-        let key = &launch.kernel.value;
-        if files.len() > 1 && (kernels.contains_key(key) || failed_already(&files, path, key)) {
-            continue;
-        }
+    for (key, named_at) in read.kernels() {
         let kernel_path = paths::beside(path, key);
         files.push(kernel_path.clone());
-        let parsed = text_file(&kernel_path, Some(launch.kernel.span), findings)
+        let parsed = text_file(&kernel_path, Some(named_at), findings)
             .and_then(|file| Ok((file, airlink_ir::parse(ir, file, key, findings)?)));
         match parsed {
             Ok((file, module)) => {
-                kernels.insert(key.clone(), airlink_ir::summarize(&module, file, &findings.sources));
-                modules.insert(key.clone(), module);
+                kernels.insert(key.to_string(), airlink_ir::summarize(&module, file, &findings.sources));
+                modules.insert(key.to_string(), module);
             }
             Err(reported) => failed = Some(reported),
         }
@@ -67,11 +62,6 @@ pub fn graph<'c>(ir: &'c Ir, session: &mut Session, path: &Utf8Path) -> Result<L
         Loaded { graph, kernels, modules, objects: FoundObjects::new(), object_bytes: IndexMap::new(), files };
     loaded.find_objects(path, &library_dirs, findings)?;
     Ok(loaded)
-}
-
-/// Whether a kernel was tried before and could not be read.
-fn failed_already(files: &[Utf8PathBuf], graph: &Utf8Path, key: &str) -> bool {
-    files.contains(&paths::beside(graph, key))
 }
 
 /// Reads a text file into the sources. `named_at` is where the user named it; without one, the command line did.

@@ -29,7 +29,7 @@ fn main() -> std::process::ExitCode {
 
 fn run(cli: Cli) -> Exit {
     let mut session = Session::new(cli.command.shared());
-    if let Some(exit) = session.refuse_unimplemented(&cli.command) {
+    if let Some(exit) = session.refuse_options(&cli.command) {
         return exit;
     }
     let exit = match cli.command {

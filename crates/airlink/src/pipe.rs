@@ -82,7 +82,7 @@ fn emit(
     let (elf, obj, mlir, map) = (wants(Emit::Elf), wants(Emit::Obj), wants(Emit::Mlir), wants(Emit::Map));
     let mut outputs = Vec::new();
     let mut add = |name: String, bytes: Vec<u8>| outputs.push(Output { path: folder.join(name), bytes });
-    let host = host_options(session)?;
+    let host = host_options(session);
     let objects = if elf || obj { host_objects(ir, session, loaded, plan, &host)? } else { Vec::new() };
     for (position, program) in programs.iter().enumerate() {
         let name = &program.elf().name;
@@ -109,18 +109,10 @@ fn emit(
     Ok(outputs)
 }
 
-/// What the command line says about host code.
-pub fn host_options(session: &mut Session) -> Result<HostOptions, Reported> {
-    let cpu = CpuLevel::parse(&session.options.cpu);
-    let Some(cpu) = cpu else {
-        let text = format!("`{}` is no CPU level", session.options.cpu);
-        return Err(session.findings.fail(
-            airlink_diag::Finding::error(airlink_diag::codes::AL0714, text)
-                .allowed("x86-64, x86-64-v2, x86-64-v3, x86-64-v4")
-                .remedy("give one of these with --cpu"),
-        ));
-    };
-    Ok(HostOptions { cpu, linker: session.linker(), ..HostOptions::default() })
+/// What the command line says about host code; an unknown CPU level was refused before.
+pub fn host_options(session: &Session) -> HostOptions {
+    let cpu = CpuLevel::parse(&session.options.cpu).unwrap_or(CpuLevel::V3);
+    HostOptions { cpu, linker: session.linker(), ..HostOptions::default() }
 }
 
 /// The kernel objects of every ELF, under their final names.

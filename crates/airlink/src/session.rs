@@ -36,13 +36,21 @@ impl Session {
         result
     }
 
-    /// Exit 2 and a word for each option given that nothing implements yet.
-    pub fn refuse_unimplemented(&self, command: &Command) -> Option<Exit> {
+    /// Exit 2 and a word for each option given that nothing implements yet, or whose value is unknown.
+    pub fn refuse_options(&self, command: &Command) -> Option<Exit> {
         let list = self.options.unimplemented(command);
         for name in &list {
             self.complain(&format!("`{name}` is not implemented yet for `airlink {}`", command.name()));
         }
-        (!list.is_empty()).then_some(Exit::Usage)
+        if !list.is_empty() {
+            return Some(Exit::Usage);
+        }
+        if airlink_rt::CpuLevel::parse(&self.options.cpu).is_none() {
+            let known = "x86-64, x86-64-v2, x86-64-v3, x86-64-v4";
+            return Some(self.usage(&format!("`--cpu {}` is no CPU level; known are {known}", self.options.cpu)));
+        }
+        let device = self.options.device.as_deref().filter(|d| !airlink_graph::DEVICES.contains(d))?;
+        Some(self.usage(&format!("`--device {device}` is no device; known are {}", airlink_graph::DEVICES.join(", "))))
     }
 
     pub fn not_implemented(&self, what: &str) -> Exit {
@@ -140,7 +148,8 @@ impl Session {
         }
     }
 
-    /// The exit code of a phase that gave up: 3 where a file named on the command line is the reason, 4 for a tool.
+    /// The exit code of a phase that gave up: 3 where a file named on the command line is the reason, 2 where another
+    /// word on it is, 4 for a tool.
     pub fn exit_of(&self, _: Reported) -> Exit {
         let errors = || self.findings.iter().filter(|f| f.severity == Severity::Error);
         let without_place = |f: &&Finding| f.primary_span().is_none();
@@ -152,6 +161,7 @@ impl Session {
         }
         match errors().find(without_place) {
             Some(f) if f.code == codes::AL0801 || f.code == codes::AL0802 => Exit::File,
+            Some(f) if f.code == codes::AL0704 => Exit::Usage,
             _ => Exit::Findings,
         }
     }

@@ -31,7 +31,7 @@ fn compare(session: &mut Session, args: &GraphArgs) -> Result<Report, Reported> 
     let loaded = load::graph(&ir, session, &args.graph)?;
     let plan = pipe::make_plan(session, &loaded)?;
     let alone = plan_alone(session, &loaded)?;
-    let host = pipe::host_options(session)?;
+    let host = pipe::host_options(session);
     let objects = pipe::host_objects(&ir, session, &loaded, &plan, &host)?;
     let mut fused = Vec::new();
     for variant in Variant::ALL {
