@@ -26,7 +26,8 @@ fn graph(session: &mut Session, args: &GraphArgs) -> Result<String, Reported> {
     let plan = pipe::make_plan(session, &loaded)?;
     let programs = pipe::fuse(&ir, session, &loaded, &plan)?;
     let launches: usize = plan.elfs.iter().map(|e| e.launches.len()).sum();
-    Ok(format!("{}: {} ELFs, {launches} launches, no errors\n", args.graph, programs.len()))
+    let elfs = counted(programs.len(), "ELF", "ELFs");
+    Ok(format!("{}: {elfs}, {}, no errors\n", args.graph, counted(launches, "launch", "launches")))
 }
 
 fn module(session: &mut Session, args: &GraphArgs) -> Result<String, Reported> {
@@ -35,5 +36,9 @@ fn module(session: &mut Session, args: &GraphArgs) -> Result<String, Reported> {
     let module = airlink_ir::parse(&ir, file, args.graph.as_str(), &mut session.findings)?;
     let summary = airlink_ir::summarize(&module, file, &session.findings.sources);
     let launches: usize = summary.functions.iter().map(|f| f.entries.len()).sum();
-    Ok(format!("{}: {launches} launches, no errors\n", args.graph))
+    Ok(format!("{}: {}, no errors\n", args.graph, counted(launches, "launch", "launches")))
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
