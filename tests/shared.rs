@@ -101,7 +101,10 @@ fn roles_and_index_lists_are_those_of_the_manifest() {
         let (out, _) = stitch_modules(&graph);
         let map = map(out.path());
         let roles: Vec<&Value> = map["arguments"].as_array().expect("a list").iter().map(|a| &a["role"]).collect();
-        let wanted: Vec<&Value> = entry["roles"].as_array().expect("a list").iter().collect();
+        // The manifest leaves open whether what is only read is static, where the caller does not say.
+        let only_read = Value::from("input");
+        let all = entry["roles"].as_array().expect("a list").iter();
+        let wanted: Vec<&Value> = all.map(|role| if role.is_null() { &only_read } else { role }).collect();
         assert_eq!(roles, wanted, "{}", stem(&graph));
         if entry["phase"] != "decode" {
             continue;
@@ -110,6 +113,27 @@ fn roles_and_index_lists_are_those_of_the_manifest() {
             assert_eq!(map[list], entry["run"][list], "{}: {list}", stem(&graph));
         }
     }
+}
+
+#[test]
+fn placeholders_that_the_caller_calls_intermediate_are_doubted() {
+    let Some(shared) = shared() else { return };
+    let corpus = shared.join("corpus");
+    let text = std::fs::read_to_string(corpus.join("graphs/llama32_1b_int4__decode__o_gemv_ffn_int4.toml"));
+    // The graph calls them dead, as they are; its public caller lists them as intermediate.
+    let text = text.expect("readable").replace("role = \"dead\"", "role = \"intermediate\"");
+    let text = text.replace("\"../kernels/", &format!("\"{}/", corpus.join("kernels").display()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = folder.path().join("graph.toml");
+    std::fs::write(&graph, text).expect("writable");
+    let (out, outcome) = stitch_modules(&graph);
+    let outcome = outcome.expect(0);
+    let doubted = outcome.findings().iter().filter(|f| *f == "warning AL0213").count();
+    assert_eq!(doubted, 8, "seven placeholders and arg6:\n{}", outcome.stdout);
+    assert_eq!(outcome.stdout.matches("is declared `intermediate`").count(), 7, "{}", outcome.stdout);
+    let map = map(out.path());
+    assert_eq!(map["arguments"][2]["role"], "intermediate");
+    assert_eq!(map["arguments"][2]["dataflow"], "dead");
 }
 
 #[test]
