@@ -24,8 +24,8 @@ pub fn find_object(query: &ObjectQuery<'_>) -> Result<ObjectSearch, FindError> {
         return Ok(search);
     }
     for folder in query.folders {
-        // An absolute name leaves the folder aside, as it does for compilers.
-        let path = folder.join(query.name);
+        // An absolute name leaves the folder aside, as it does for compilers; `./mv.o` is called `mv.o`.
+        let path = if folder == "." { Utf8PathBuf::from(query.name) } else { folder.join(query.name) };
         if query.name.is_empty() || !path.is_file() || search.passed_over.iter().any(|p| p.path == path) {
             continue;
         }

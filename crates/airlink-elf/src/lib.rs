@@ -9,6 +9,7 @@ mod layout;
 mod machine;
 mod manifest;
 mod rename;
+mod sections;
 mod summary;
 
 pub use find::{FindError, FoundObject, ObjectQuery, ObjectSearch, PassedOver, Unfit, find_object};
@@ -16,4 +17,5 @@ pub use kind::file_kind;
 pub use machine::{AieGeneration, Machine};
 pub use manifest::{MANIFEST_SECTION, ManifestError, exported_symbols, manifest, undefined_symbols};
 pub use rename::{RenameError, RenameOptions, RenamePlan, Taken, plan_rename, rename};
+pub use sections::{SectionSummary, SectionUse, object_sections};
 pub use summary::{Binding, Definition, FileType, ObjectError, ObjectSummary, ObjectSymbol, object_summary};
