@@ -28,14 +28,14 @@ if [ "${#missing[@]}" -gt 0 ]; then
   fi
   "${root[@]}" apt-get update -qq
   if ! apt-cache show llvm-22-dev >/dev/null 2>&1; then
-    echo "this machine's package sources have no llvm-22-dev; add LLVM's own source for Debian (apt.llvm.org)" >&2
+    echo "this machine's package sources have no llvm-22-dev; add LLVM's own package source for Debian 12" >&2
     exit 1
   fi
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 fi
 
 if ! command -v cargo >/dev/null; then
-  echo "Rust is missing: install Rust 1.88 or newer with rustup (https://rustup.rs), then run this again" >&2
+  echo "Rust is missing: install Rust 1.88 or newer with rustup, then run this again" >&2
   exit 1
 fi
 version=$(rustc --version | awk '{print $2}')
