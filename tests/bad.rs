@@ -11,7 +11,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("AL0602", "airlink-check: tests with broken modules"),
     ("AL0603", "airlink-check: tests with broken modules"),
     ("AL0711", "failures: arrays that do not fit"),
-    ("AL0714", "failures: an unknown CPU level"),
+    ("AL0714", "failures: a CPU level above this machine"),
     ("AL0802", "failures: a read-only folder"),
     ("AL0803", "failures: no linker"),
     ("AL0804", "failures: a linker that fails"),

@@ -97,6 +97,15 @@ fn an_output_folder_that_cannot_be() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_one_file_keeps_all_from_being_written() {
+    let folder = project(KERNEL, GRAPH);
+    std::fs::create_dir_all(folder.path().join("out/g.map.json/inside")).expect("a folder");
+    expect_finding(&stitch(&folder), 3, "error AL0802");
+    let names: Vec<_> = std::fs::read_dir(folder.path().join("out")).expect("there").collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[test]
 fn a_read_only_disk_and_a_full_one() {
     let graph = small_graph();
     for (options, fills) in [("ro,size=4m", false), ("size=8k", true), ("size=48k", true)] {
@@ -223,11 +232,19 @@ fn a_linker_that_is_missing_or_fails() {
 }
 
 #[test]
-fn an_unknown_cpu_level() {
+fn a_cpu_level_that_is_unknown_or_above_this_machine() {
     let folder = project(KERNEL, GRAPH);
-    let outcome = airlink(folder.path(), &json(&["stitch", "graph.toml", "-o", "out", "--cpu", "pentium"]));
-    expect_finding(&outcome, 1, "error AL0714");
+    let outcome = airlink(folder.path(), &["stitch", "graph.toml", "-o", "out", "--cpu", "pentium"]).expect(2);
+    assert!(outcome.stderr.contains("x86-64-v3"), "{}", outcome.stderr);
     assert!(files(&folder.path().join("out")).is_empty());
+    airlink(folder.path(), &["stitch", "graph.toml", "-o", "out", "--cpu", "x86-64-v4"]).expect(0);
+    let outcome = airlink(folder.path(), &json(&["run", "out/g.elf", "-o", "results"]));
+    if std::is_x86_feature_detected!("avx512vl") && std::is_x86_feature_detected!("avx512bw") {
+        outcome.expect(0);
+    } else {
+        expect_finding(&outcome, 1, "error AL0714");
+        assert!(files(&folder.path().join("results")).is_empty());
+    }
 }
 
 #[test]

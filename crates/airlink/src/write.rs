@@ -42,6 +42,10 @@ pub fn one(path: &Utf8Path, bytes: Vec<u8>, findings: &mut Findings) -> Result<(
 }
 
 fn write_beside(output: &Output) -> std::io::Result<NamedTempFile> {
+    // Seen only by the last step otherwise, when files before this one have their names already.
+    if output.path.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
     let folder = output.path.parent().filter(|p| !p.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new().prefix(".airlink-").permissions(mode()).tempfile_in(folder)?;
