@@ -80,7 +80,7 @@ impl Linker {
         };
         let folder = tempfile::Builder::new().prefix("airlink").tempdir().map_err(|e| machine(e, findings))?;
         let output = self.link_in(folder.path(), objects).map_err(|e| machine(e, findings))?;
-        if !output.status.success() {
+        if !output.status.success() || !folder.path().join(OUTPUT).is_file() {
             return Err(findings.fail(self.failure(objects, &output)));
         }
         std::fs::read(folder.path().join(OUTPUT)).map_err(|e| machine(e, findings))
@@ -116,6 +116,9 @@ impl Linker {
         // From the last, so that `1.o` does not hit `11.o`.
         for (index, (name, _)) in objects.iter().enumerate().rev() {
             text = text.replace(&object_file(index), name);
+        }
+        if text.trim().is_empty() {
+            text = format!("no message; it ended with {} and wrote no ELF", output.status);
         }
         let name = self.program.file_name().unwrap_or(OsStr::new("the linker")).to_string_lossy();
         Finding::error(codes::AL0804, format!("`{name}` could not link the host ELF"))
