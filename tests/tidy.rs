@@ -20,13 +20,22 @@ const LAYERS: &[(&str, u8)] = &[
     ("airlink-graph", 3),
     ("airlink-plan", 4),
     ("airlink-stitch", 5),
+    ("airlink-fuzz", 5),
     ("airlink-check", 6),
     ("airlink-host", 7),
     ("airlink", 8),
 ];
 
 /// Crates that build and test without MLIR.
-const WITHOUT_MLIR: &[&str] = &["airlink-diag", "airlink-kernel", "airlink-rt", "airlink-elf", "airlink-graph", "airlink-plan"];
+const WITHOUT_MLIR: &[&str] = &[
+    "airlink-diag",
+    "airlink-kernel",
+    "airlink-rt",
+    "airlink-elf",
+    "airlink-graph",
+    "airlink-plan",
+    "airlink-fuzz",
+];
 
 /// Crates that may hold `unsafe`.
 const WITH_UNSAFE: &[&str] = &["airlink-mlir-sys", "airlink-ir", "airlink-rt"];
