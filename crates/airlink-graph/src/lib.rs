@@ -24,7 +24,7 @@ pub use graph::{
     ViewIdx,
 };
 pub use read::{EXPANDED_MAX, read};
-pub use resolve::resolve;
+pub use resolve::{kernel_functions, resolve};
 pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists, roles};
 pub use words::suggest;
 pub use text::text;

@@ -5,6 +5,8 @@ mod kernel;
 mod types;
 mod views;
 
+pub use kernel::kernel_functions;
+
 use airlink_diag::{Finding, Findings, Reported, Severity, Span, codes};
 use airlink_kernel::{FunctionSummary, KernelSummary, KernelType};
 use indexmap::{IndexMap, IndexSet};

@@ -23,6 +23,9 @@ pub struct Linker {
 }
 
 impl Linker {
+    /// What is looked for where the user names no linker, in this order.
+    pub const CANDIDATES: [&str; 4] = [LLVM_LINKER, "ld.lld-22", "ld.lld", "cc"];
+
     /// The linker that the user names, else the first of `/usr/lib/llvm-22/bin/ld.lld`, `ld.lld-22`, `ld.lld` and `cc`
     /// that runs.
     ///
@@ -38,7 +41,7 @@ impl Linker {
                 )
             });
         }
-        let candidates = [LLVM_LINKER, "ld.lld-22", "ld.lld", "cc"];
+        let candidates = Linker::CANDIDATES;
         candidates.iter().find_map(|c| Linker::probe(Path::new(c))).ok_or_else(|| {
             findings.fail(
                 Finding::error(codes::AL0803, "no linker for host ELFs is installed")
@@ -57,7 +60,8 @@ impl Linker {
         &self.program
     }
 
-    fn probe(program: &Path) -> Option<Linker> {
+    /// The linker with this path or name, if it runs.
+    pub fn probe(program: &Path) -> Option<Linker> {
         let output = Command::new(program).arg("--version").output().ok().filter(|o| o.status.success())?;
         let text = String::from_utf8_lossy(&output.stdout);
         let stem = program.file_name().unwrap_or_default().to_string_lossy();

@@ -11,6 +11,7 @@ mod parse;
 mod place;
 mod print;
 mod summary;
+mod version;
 mod walk;
 
 pub use context::Ir;
@@ -18,6 +19,7 @@ pub use parse::{BRACKET_DEPTH_MAX, parse, parse_part, parse_text};
 pub use place::{locate, span_of};
 pub use print::print;
 pub use summary::{hierarchy_args, summarize};
+pub use version::llvm_version;
 pub use walk::{Walk, block_argument, children, collect, defining_op, function_body, name, uses, walk};
 
 pub use melior;

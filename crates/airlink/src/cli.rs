@@ -286,7 +286,9 @@ impl Command {
     /// The options that every command takes.
     pub fn shared(&self) -> &Shared {
         match self {
-            Command::Stitch(a) | Command::Plan(a) | Command::Check(a) | Command::Verify(a) | Command::Link(a) => &a.shared,
+            Command::Stitch(a) | Command::Plan(a) | Command::Check(a) | Command::Verify(a) | Command::Link(a) => {
+                &a.shared
+            }
             Command::Run(a) => &a.shared,
             Command::Init(a) => &a.shared,
             Command::Diff(a) => &a.shared,
@@ -341,7 +343,6 @@ impl Shared {
         };
         add(self.target == Target::Npu2, "--target npu2");
         add(self.toolchain.is_some(), "--toolchain");
-        add(self.is_depfile_wanted(), "-MD, -MF, -MP, -MT");
         let _ = command;
         add(matches!(self.format, Some(Format::Html)) || self.emit.contains(&Emit::Html), "--format html");
         add(matches!(self.format, Some(Format::Dot)) || self.emit.contains(&Emit::Dot), "--format dot");

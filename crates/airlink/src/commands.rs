@@ -2,8 +2,11 @@
 
 pub mod check;
 pub mod diff;
+pub mod doctor;
 pub mod explain;
 pub mod help;
+pub mod init;
+pub mod inspect;
 pub mod opt;
 pub mod plan;
 pub mod rename;

@@ -119,10 +119,13 @@ impl Loaded<'_> {
                         ObjectQuery { name, explicit: path.as_deref(), folders: &folders, machine: Machine::X86_64 };
                     let place = explicit.map_or(launch.kernel.span, |p| p.span);
                     let found = search(&query, place, graph_path, &mut self.files, &mut self.object_bytes, findings);
-                    searched.insert(key.clone(), found.unwrap_or_else(|reported| {
-                        failed = Some(reported);
-                        None
-                    }));
+                    searched.insert(
+                        key.clone(),
+                        found.unwrap_or_else(|reported| {
+                            failed = Some(reported);
+                            None
+                        }),
+                    );
                 }
                 if let Some(Some(info)) = searched.get(&key) {
                     self.objects.insert((LaunchIdx(position), name.to_string()), info.clone());

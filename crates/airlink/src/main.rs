@@ -2,6 +2,7 @@
 
 mod cli;
 mod commands;
+mod depfile;
 mod exit;
 mod load;
 mod paths;
@@ -44,10 +45,10 @@ fn run(cli: Cli) -> Exit {
         Command::Explain(args) => commands::explain::run(&mut session, &args),
         Command::Completions(args) => commands::help::completions(&mut session, &args),
         Command::Man(_) => commands::help::man(&mut session),
-        Command::Init(_) => session.not_implemented("`airlink init`"),
-        Command::Inspect(_) => session.not_implemented("`airlink inspect`"),
+        Command::Init(args) => commands::init::run(&mut session, &args),
+        Command::Inspect(args) => commands::inspect::run(&mut session, &args),
         Command::Link(_) => session.not_implemented("`airlink link`"),
-        Command::Doctor(_) => session.not_implemented("`airlink doctor`"),
+        Command::Doctor(_) => commands::doctor::run(&mut session),
     };
     session.finish(exit)
 }

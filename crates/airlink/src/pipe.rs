@@ -10,6 +10,7 @@ use camino::Utf8PathBuf;
 use indexmap::IndexMap;
 
 use crate::cli::{Emit, GraphArgs};
+use crate::depfile;
 use crate::exit::Exit;
 use crate::load::{self, Loaded};
 use crate::session::Session;
@@ -30,7 +31,10 @@ fn stitch_to_files(session: &mut Session, args: &GraphArgs) -> Result<(), Report
     let loaded = session.time("read", |s| load::graph(&ir, s, &args.graph))?;
     let plan = session.time("plan", |s| make_plan(s, &loaded))?;
     let programs = session.time("stitch", |s| fuse(&ir, s, &loaded, &plan))?;
-    let outputs = session.time("emit", |s| emit(&ir, s, &loaded, &plan, &programs, &folder))?;
+    let mut outputs = session.time("emit", |s| emit(&ir, s, &loaded, &plan, &programs, &folder))?;
+    if session.options.is_depfile_wanted() {
+        outputs.push(depfile::output(&session.options, &plan.graph, &folder, &outputs, &loaded.files));
+    }
     if session.options.is_werror() && session.findings.count(airlink_diag::Severity::Warning) > 0 {
         session.findings.deny_warnings();
         session.findings.check()?;
@@ -125,13 +129,8 @@ pub fn host_objects(
 ) -> Result<Vec<KernelObject>, Reported> {
     let refs = refs(session)?;
     ir.register_passes();
-    let inputs = ObjectInputs {
-        graph: &loaded.graph,
-        kernels: &loaded.kernels,
-        plan,
-        found: &loaded.object_bytes,
-        refs: &refs,
-    };
+    let inputs =
+        ObjectInputs { graph: &loaded.graph, kernels: &loaded.kernels, plan, found: &loaded.object_bytes, refs: &refs };
     airlink_host::kernel_objects(ir, &inputs, host, &mut session.findings)
 }
 
@@ -152,5 +151,8 @@ fn refs(session: &mut Session) -> Result<IndexMap<String, String>, Reported> {
 
 /// Versions of what makes the outputs.
 fn tools() -> IndexMap<String, String> {
-    IndexMap::from([("airlink".to_string(), env!("CARGO_PKG_VERSION").to_string()), ("llvm".to_string(), "22.1".to_string())])
+    IndexMap::from([
+        ("airlink".to_string(), env!("CARGO_PKG_VERSION").to_string()),
+        ("llvm".to_string(), "22.1".to_string()),
+    ])
 }

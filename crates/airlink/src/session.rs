@@ -65,7 +65,8 @@ impl Session {
     }
 
     fn complain(&self, text: &str) {
-        let style = if self.is_colored(std::io::stderr().is_terminal()) { ("\x1b[1m\x1b[31m", "\x1b[0m") } else { ("", "") };
+        let style =
+            if self.is_colored(std::io::stderr().is_terminal()) { ("\x1b[1m\x1b[31m", "\x1b[0m") } else { ("", "") };
         eprintln!("{}error{}: {text}", style.0, style.1);
     }
 

@@ -31,13 +31,55 @@ pub fn pick<'k>(
     picked
 }
 
+/// The functions of a kernel file that can be launched, by their positions, for a graph that is yet to be written.
+///
+/// Errors: AL0209 to AL0211, placed in the kernel. Nothing comes back where there is one.
+pub fn kernel_functions(kernel: &str, summary: &KernelSummary, findings: &mut Findings) -> Vec<usize> {
+    if let Some(first) = summary.nested_modules.first() {
+        findings.push(nested(kernel, None, *first));
+        return Vec::new();
+    }
+    let candidates: Vec<usize> = (0..summary.functions.len()).filter(|i| !summary.functions[*i].entries.is_empty()).collect();
+    if candidates.is_empty() {
+        let (span, label) = match &summary.functions[..] {
+            [] => (Span::file_start(summary.file), "no public function with a body"),
+            [first, ..] => (first.span, "holds no `air.launch` and no bare `air.herd`"),
+        };
+        findings.push(no_launch(kernel, None, span, label));
+    }
+    let returning = candidates.iter().map(|i| &summary.functions[*i]).filter(|f| f.result_count > 0);
+    let errors: Vec<Finding> = returning.map(|f| returns(None, f)).collect();
+    let is_bad = !errors.is_empty();
+    errors.into_iter().for_each(|e| findings.push(e));
+    if is_bad { Vec::new() } else { candidates }
+}
+
+/// A finding about a kernel: where a launch names it, if one does, and in the kernel.
+fn placed(finding: Finding, named_at: Option<Span>, span: Span, label: &str) -> Finding {
+    match named_at {
+        Some(named_at) => finding.at(named_at, "run here").also(span, label),
+        None => finding.at(span, label),
+    }
+}
+
+fn nested(kernel: &str, named_at: Option<Span>, first: Span) -> Finding {
+    let finding = Finding::error(codes::AL0210, format!("kernel `{kernel}` has a module inside its module"));
+    placed(finding, named_at, first, "nested module")
+        .remedy("take the function that is the kernel out into a file of its own")
+}
+
+fn returns(named_at: Option<Span>, function: &FunctionSummary) -> Finding {
+    let finding = Finding::error(codes::AL0211, format!("kernel `@{}` returns values", function.name));
+    placed(finding, named_at, function.span, "a kernel writes its results through its arguments")
+        .found(count_of(function.result_count as u64, "result"))
+        .allowed("0")
+        .remedy("pass a memref for each result and write to it")
+}
+
 fn pick_one<'k>(entry: &LaunchEntry, summary: &'k KernelSummary, findings: &mut Findings) -> Option<Picked<'k>> {
     let kernel = &entry.kernel.value;
     if let Some(first) = summary.nested_modules.first() {
-        let finding = Finding::error(codes::AL0210, format!("kernel `{kernel}` has a module inside its module"))
-            .at(entry.kernel.span, "run here")
-            .also(*first, "nested module")
-            .remedy("take the function that is the kernel out into a file of its own");
+        let finding = nested(kernel, Some(entry.kernel.span), *first);
         findings.push(summary.nested_modules.iter().skip(1).fold(finding, |f, span| f.also(*span, "and here")));
         return None;
     }
@@ -51,7 +93,7 @@ fn pick_one<'k>(entry: &LaunchEntry, summary: &'k KernelSummary, findings: &mut 
         },
         None => match &summary.functions[..] {
             [] => {
-                findings.push(no_launch(entry, Span::file_start(summary.file), "no public function with a body"));
+                findings.push(no_launch(kernel, Some(entry.kernel.span), Span::file_start(summary.file), "no public function with a body"));
                 return None;
             }
             [one] => (0, one),
@@ -62,27 +104,19 @@ fn pick_one<'k>(entry: &LaunchEntry, summary: &'k KernelSummary, findings: &mut 
         },
     };
     if function.entries.is_empty() {
-        findings.push(no_launch(entry, function.span, "holds no `air.launch` and no bare `air.herd`"));
+        findings.push(no_launch(kernel, Some(entry.kernel.span), function.span, "holds no `air.launch` and no bare `air.herd`"));
         return None;
     }
     if function.result_count > 0 {
-        findings.push(
-            Finding::error(codes::AL0211, format!("kernel `@{}` returns values", function.name))
-                .at(entry.kernel.span, "run here")
-                .also(function.span, "a kernel writes its results through its arguments")
-                .found(count_of(function.result_count as u64, "result"))
-                .allowed("0")
-                .remedy("pass a memref for each result and write to it"),
-        );
+        findings.push(returns(Some(entry.kernel.span), function));
         return None;
     }
     Some((index, function))
 }
 
-fn no_launch(entry: &LaunchEntry, span: Span, label: &str) -> Finding {
-    Finding::error(codes::AL0209, format!("kernel `{}` has no launch", entry.kernel.value))
-        .at(entry.kernel.span, "run here")
-        .also(span, label)
+fn no_launch(kernel: &str, named_at: Option<Span>, span: Span, label: &str) -> Finding {
+    let finding = Finding::error(codes::AL0209, format!("kernel `{kernel}` has no launch"));
+    placed(finding, named_at, span, label)
         .remedy("wrap the body of the kernel function in `air.launch`, or name another function with `func`")
 }
 

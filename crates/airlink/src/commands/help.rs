@@ -18,9 +18,12 @@ pub fn man(session: &mut Session) -> Exit {
     let command = Cli::command();
     let mut text = Vec::new();
     let mut pages = vec![command.clone()];
-    pages.extend(command.get_subcommands().filter(|c| c.get_name() != "help").map(|c| {
-        c.clone().display_name(format!("airlink-{}", c.get_name()))
-    }));
+    pages.extend(
+        command
+            .get_subcommands()
+            .filter(|c| c.get_name() != "help")
+            .map(|c| c.clone().display_name(format!("airlink-{}", c.get_name()))),
+    );
     for page in pages {
         // Writing to memory does not fail.
         let _ = clap_mangen::Man::new(page).render(&mut text);

@@ -112,7 +112,8 @@ fn verify(session: &mut Session, args: &OptArgs, file: FileId) -> Exit {
 fn collect(findings: &Findings, wanted: &mut [(usize, String, bool)], unexpected: &mut Vec<String>) {
     for finding in findings.iter() {
         let line = finding.primary_span().map_or(0, |s| findings.sources.line_column(s.file, s.start).line);
-        let met = wanted.iter_mut().find(|(l, text, met)| !met && *l == line && finding.headline.contains(text.as_str()));
+        let met =
+            wanted.iter_mut().find(|(l, text, met)| !met && *l == line && finding.headline.contains(text.as_str()));
         match met {
             Some((_, _, met)) => *met = true,
             None => unexpected.push(airlink_diag::render::short(finding, &findings.sources)),

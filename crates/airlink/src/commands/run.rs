@@ -38,7 +38,11 @@ fn run_once(session: &mut Session, args: &RunArgs) -> Result<(), Reported> {
     let output = airlink_host::run(args.file.as_std_path(), &inputs, &mut session.findings)?;
     let folder = session.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
     let time = output.duration.as_secs_f64() * 1e3;
-    session.say(&format!("ran {} launches of `{}` in {time:.3} ms\n", output.manifest.launches.len(), output.manifest.name));
+    session.say(&format!(
+        "ran {} launches of `{}` in {time:.3} ms\n",
+        output.manifest.launches.len(),
+        output.manifest.name
+    ));
     let files: Vec<Output> = output
         .arrays
         .into_iter()

@@ -93,12 +93,7 @@ fn build(
 }
 
 /// The program's steps: each fused ELF where its first launch stands, each host step in its place.
-fn steps(
-    graph: &LaunchGraph,
-    plan: &Plan,
-    mut fused: Vec<(Variant, Vec<Vec<u8>>)>,
-    alone: Vec<Vec<u8>>,
-) -> Vec<Step> {
+fn steps(graph: &LaunchGraph, plan: &Plan, mut fused: Vec<(Variant, Vec<Vec<u8>>)>, alone: Vec<Vec<u8>>) -> Vec<Step> {
     let mut alone = alone.into_iter();
     let mut steps = Vec::new();
     for step in &graph.steps {
@@ -129,7 +124,12 @@ fn text(report: &Report) -> String {
     let mut elements = 0;
     for elf in &report.elfs {
         let unfused: f64 = elf.launches.iter().map(|l| ms(l.unfused)).sum();
-        text += &format!("{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms\n", elf.name, elf.launches.len(), ms(elf.fused));
+        text += &format!(
+            "{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms\n",
+            elf.name,
+            elf.launches.len(),
+            ms(elf.fused)
+        );
         for launch in &elf.launches {
             let compared: Vec<String> = launch.compared.iter().map(|(name, n)| format!("{name} ({n})")).collect();
             elements += launch.compared.values().sum::<u64>();
