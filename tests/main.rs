@@ -9,4 +9,5 @@ mod project;
 mod shared;
 mod snapshots;
 mod tidy;
+mod tools;
 mod verify;

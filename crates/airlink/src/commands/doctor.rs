@@ -148,7 +148,7 @@ impl Folder {
 
     fn text(&self) -> String {
         let Some(path) = &self.path else {
-            return format!("    {} is not set: {} is not looked for\n", self.variable, self.what);
+            return format!("    {} is not set, so airlink does not look for {}\n", self.variable, self.what);
         };
         let head = format!("    {} = {}", self.variable, path.display());
         if !path.is_dir() {
