@@ -107,7 +107,17 @@ fn emit(
         }
     }
     if obj {
-        objects.into_iter().for_each(|o| add(o.file, o.bytes));
+        for object in objects {
+            if object.file.contains(['/', '\\']) {
+                let headline = format!("the object `{}` would be written outside the output folder", object.file);
+                session.findings.push(
+                    airlink_diag::Finding::error(airlink_diag::codes::AL0802, headline)
+                        .remedy("give the kernel's `link_with` a plain file name, and the place with `objects` or -L"),
+                );
+                continue;
+            }
+            add(object.file, object.bytes);
+        }
     }
     session.findings.check()?;
     Ok(outputs)
