@@ -12,7 +12,7 @@ use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
 
 use crate::paths;
-use crate::session::Session;
+use crate::invocation::Invocation;
 
 /// A launch graph, its kernels parsed and summarised, and its objects.
 pub struct Loaded<'c> {
@@ -32,9 +32,9 @@ pub struct Loaded<'c> {
 /// # Errors
 /// AL01 and AL02 for what is wrong with them, AL0801 for a file that cannot be read, AL0709 for an object of another
 /// machine. All findings of a stage come at once.
-pub fn graph<'c>(ir: &'c Ir, session: &mut Session, path: &Utf8Path) -> Result<Loaded<'c>, Reported> {
-    let library_dirs = session.options.library_dirs.clone();
-    let findings = &mut session.findings;
+pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Result<Loaded<'c>, Reported> {
+    let library_dirs = invocation.options.library_dirs.clone();
+    let findings = &mut invocation.findings;
     let file = text_file(path, None, findings)?;
     let read = airlink_graph::read(file, findings)?;
     let mut files = vec![path.to_owned()];

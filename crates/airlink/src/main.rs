@@ -7,14 +7,14 @@ mod exit;
 mod load;
 mod paths;
 mod pipe;
-mod session;
+mod invocation;
 mod write;
 
 use clap::Parser;
 
 use cli::{Cli, Command};
 use exit::Exit;
-use session::Session;
+use invocation::Invocation;
 
 fn main() -> std::process::ExitCode {
     // A reader that leaves early (`airlink plan ... | head`) ends the run without a word, as it does other tools.
@@ -29,26 +29,26 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(cli: Cli) -> Exit {
-    let mut session = Session::new(cli.command.shared());
-    if let Some(exit) = session.refuse_options(&cli.command) {
+    let mut invocation = Invocation::new(cli.command.shared());
+    if let Some(exit) = invocation.refuse_options(&cli.command) {
         return exit;
     }
     let exit = match cli.command {
-        Command::Stitch(args) => pipe::stitch(&mut session, &args),
-        Command::Plan(args) => commands::plan::run(&mut session, &args),
-        Command::Check(args) => commands::check::run(&mut session, &args),
-        Command::Verify(args) => commands::verify::run(&mut session, &args),
-        Command::Run(args) => commands::run::run(&mut session, &args),
-        Command::Diff(args) => commands::diff::run(&mut session, &args),
-        Command::Rename(args) => commands::rename::run(&mut session, &args),
-        Command::Opt(args) => commands::opt::run(&mut session, &args),
-        Command::Explain(args) => commands::explain::run(&mut session, &args),
-        Command::Completions(args) => commands::help::completions(&mut session, &args),
-        Command::Man(_) => commands::help::man(&mut session),
-        Command::Init(args) => commands::init::run(&mut session, &args),
-        Command::Inspect(args) => commands::inspect::run(&mut session, &args),
-        Command::Link(_) => session.not_implemented("`airlink link`"),
-        Command::Doctor(_) => commands::doctor::run(&mut session),
+        Command::Stitch(args) => pipe::stitch(&mut invocation, &args),
+        Command::Plan(args) => commands::plan::run(&mut invocation, &args),
+        Command::Check(args) => commands::check::run(&mut invocation, &args),
+        Command::Verify(args) => commands::verify::run(&mut invocation, &args),
+        Command::Run(args) => commands::run::run(&mut invocation, &args),
+        Command::Diff(args) => commands::diff::run(&mut invocation, &args),
+        Command::Rename(args) => commands::rename::run(&mut invocation, &args),
+        Command::Opt(args) => commands::opt::run(&mut invocation, &args),
+        Command::Explain(args) => commands::explain::run(&mut invocation, &args),
+        Command::Completions(args) => commands::help::completions(&mut invocation, &args),
+        Command::Man(_) => commands::help::man(&mut invocation),
+        Command::Init(args) => commands::init::run(&mut invocation, &args),
+        Command::Inspect(args) => commands::inspect::run(&mut invocation, &args),
+        Command::Link(_) => invocation.not_implemented("`airlink link`"),
+        Command::Doctor(_) => commands::doctor::run(&mut invocation),
     };
-    session.finish(exit)
+    invocation.finish(exit)
 }

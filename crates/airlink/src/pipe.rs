@@ -13,57 +13,57 @@ use crate::cli::{Emit, GraphArgs};
 use crate::depfile;
 use crate::exit::Exit;
 use crate::load::{self, Loaded};
-use crate::session::Session;
+use crate::invocation::Invocation;
 use crate::write::{self, Output};
 
 /// `airlink stitch`.
-pub fn stitch(session: &mut Session, args: &GraphArgs) -> Exit {
-    session.writes = true;
-    match stitch_to_files(session, args) {
+pub fn stitch(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+    invocation.writes = true;
+    match stitch_to_files(invocation, args) {
         Ok(()) => Exit::Done,
-        Err(reported) => session.exit_of(reported),
+        Err(reported) => invocation.exit_of(reported),
     }
 }
 
-fn stitch_to_files(session: &mut Session, args: &GraphArgs) -> Result<(), Reported> {
-    let folder = session.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
-    let ir = session.time("start", |_| Ir::new());
-    let loaded = session.time("read", |s| load::graph(&ir, s, &args.graph))?;
-    let plan = session.time("plan", |s| make_plan(s, &loaded))?;
-    let programs = session.time("stitch", |s| fuse(&ir, s, &loaded, &plan))?;
-    let mut outputs = session.time("emit", |s| emit(&ir, s, &loaded, &plan, &programs, &folder))?;
-    if session.options.is_depfile_wanted() {
-        outputs.push(depfile::output(&session.options, &plan.graph, &folder, &outputs, &loaded.files));
+fn stitch_to_files(invocation: &mut Invocation, args: &GraphArgs) -> Result<(), Reported> {
+    let folder = invocation.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
+    let ir = invocation.time("start", |_| Ir::new());
+    let loaded = invocation.time("read", |s| load::graph(&ir, s, &args.graph))?;
+    let plan = invocation.time("plan", |s| make_plan(s, &loaded))?;
+    let programs = invocation.time("stitch", |s| fuse(&ir, s, &loaded, &plan))?;
+    let mut outputs = invocation.time("emit", |s| emit(&ir, s, &loaded, &plan, &programs, &folder))?;
+    if invocation.options.is_depfile_wanted() {
+        outputs.push(depfile::output(&invocation.options, &plan.graph, &folder, &outputs, &loaded.files));
     }
-    if session.options.is_werror() && session.findings.count(airlink_diag::Severity::Warning) > 0 {
-        session.findings.deny_warnings();
-        session.findings.check()?;
+    if invocation.options.is_werror() && invocation.findings.count(airlink_diag::Severity::Warning) > 0 {
+        invocation.findings.deny_warnings();
+        invocation.findings.check()?;
     }
-    if session.options.dry_run {
-        outputs.iter().for_each(|o| session.say(&format!("would write {}\n", o.path)));
+    if invocation.options.dry_run {
+        outputs.iter().for_each(|o| invocation.say(&format!("would write {}\n", o.path)));
         return Ok(());
     }
-    session.time("write", |s| write::all(&outputs, &mut s.findings))?;
-    outputs.iter().for_each(|o| session.say(&format!("wrote {}\n", o.path)));
+    invocation.time("write", |s| write::all(&outputs, &mut s.findings))?;
+    outputs.iter().for_each(|o| invocation.say(&format!("wrote {}\n", o.path)));
     Ok(())
 }
 
 /// The plan of a loaded graph.
-pub fn make_plan(session: &mut Session, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
-    let options = PlanOptions { device: session.options.device.clone() };
-    let plan = airlink_plan::plan(&loaded.graph, &loaded.kernels, &loaded.objects, &options, &mut session.findings)?;
-    session.findings.check()?;
+pub fn make_plan(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
+    let options = PlanOptions { device: invocation.options.device.clone() };
+    let plan = airlink_plan::plan(&loaded.graph, &loaded.kernels, &loaded.objects, &options, &mut invocation.findings)?;
+    invocation.findings.check()?;
     Ok(plan)
 }
 
 /// Stitches and checks every ELF of the plan.
 pub fn fuse<'c>(
     ir: &'c Ir,
-    session: &mut Session,
+    invocation: &mut Invocation,
     loaded: &Loaded<'c>,
     plan: &Plan,
 ) -> Result<Vec<CheckedProgram<'c>>, Reported> {
-    let findings = &mut session.findings;
+    let findings = &mut invocation.findings;
     let mut programs = Vec::new();
     for elf in &plan.elfs {
         let module = airlink_stitch::stitch(ir, &loaded.graph, &loaded.modules, elf, findings)?;
@@ -76,27 +76,27 @@ pub fn fuse<'c>(
 /// Everything that `--emit` asks for, as files in `folder`.
 fn emit(
     ir: &Ir,
-    session: &mut Session,
+    invocation: &mut Invocation,
     loaded: &Loaded<'_>,
     plan: &Plan,
     programs: &[CheckedProgram<'_>],
     folder: &camino::Utf8Path,
 ) -> Result<Vec<Output>, Reported> {
-    let wants = |kind| session.options.emit.is_empty() || session.options.emit.contains(&kind);
+    let wants = |kind| invocation.options.emit.is_empty() || invocation.options.emit.contains(&kind);
     let (elf, obj, mlir, map) = (wants(Emit::Elf), wants(Emit::Obj), wants(Emit::Mlir), wants(Emit::Map));
     let mut outputs = Vec::new();
     let mut add = |name: String, bytes: Vec<u8>| outputs.push(Output { path: folder.join(name), bytes });
-    let host = host_options(session);
-    let objects = if elf || obj { host_objects(ir, session, loaded, plan, &host)? } else { Vec::new() };
+    let host = host_options(invocation);
+    let objects = if elf || obj { host_objects(ir, invocation, loaded, plan, &host)? } else { Vec::new() };
     for (position, program) in programs.iter().enumerate() {
         let name = &program.elf().name;
         if elf {
-            let findings = &mut session.findings;
+            let findings = &mut invocation.findings;
             let bytes = airlink_host::build(ir, program, &loaded.graph, &loaded.kernels, &objects, &host, findings)?;
             add(format!("{name}.elf"), bytes);
         }
         if mlir {
-            let text = print(&program.module().as_operation(), session.options.locations);
+            let text = print(&program.module().as_operation(), invocation.options.locations);
             add(format!("{name}.mlir"), text.into_bytes());
         }
         if map {
@@ -110,7 +110,7 @@ fn emit(
         for object in objects {
             if object.file.contains(['/', '\\']) {
                 let headline = format!("the object `{}` would be written outside the output folder", object.file);
-                session.findings.push(
+                invocation.findings.push(
                     airlink_diag::Finding::error(airlink_diag::codes::AL0802, headline)
                         .remedy("give the kernel's `link_with` a plain file name, and the place with `objects` or -L"),
                 );
@@ -119,37 +119,37 @@ fn emit(
             add(object.file, object.bytes);
         }
     }
-    session.findings.check()?;
+    invocation.findings.check()?;
     Ok(outputs)
 }
 
 /// What the command line says about host code; an unknown CPU level was refused before.
-pub fn host_options(session: &Session) -> HostOptions {
-    let cpu = CpuLevel::parse(&session.options.cpu).unwrap_or(CpuLevel::V3);
-    HostOptions { cpu, linker: session.linker(), ..HostOptions::default() }
+pub fn host_options(invocation: &Invocation) -> HostOptions {
+    let cpu = CpuLevel::parse(&invocation.options.cpu).unwrap_or(CpuLevel::V3);
+    HostOptions { cpu, linker: invocation.linker(), ..HostOptions::default() }
 }
 
 /// The kernel objects of every ELF, under their final names.
 pub fn host_objects(
     ir: &Ir,
-    session: &mut Session,
+    invocation: &mut Invocation,
     loaded: &Loaded<'_>,
     plan: &Plan,
     host: &HostOptions,
 ) -> Result<Vec<KernelObject>, Reported> {
-    let refs = refs(session)?;
+    let refs = refs(invocation)?;
     ir.register_passes();
     let inputs =
         ObjectInputs { graph: &loaded.graph, kernels: &loaded.kernels, plan, found: &loaded.object_bytes, refs: &refs };
-    airlink_host::kernel_objects(ir, &inputs, host, &mut session.findings)
+    airlink_host::kernel_objects(ir, &inputs, host, &mut invocation.findings)
 }
 
 /// `--ref SYM=VARIANT` as a map.
-fn refs(session: &mut Session) -> Result<IndexMap<String, String>, Reported> {
+fn refs(invocation: &mut Invocation) -> Result<IndexMap<String, String>, Reported> {
     let mut map = IndexMap::new();
-    for text in &session.options.refs {
+    for text in &invocation.options.refs {
         let Some((symbol, variant)) = text.split_once('=') else {
-            return Err(session.findings.fail(
+            return Err(invocation.findings.fail(
                 airlink_diag::Finding::error(airlink_diag::codes::AL0704, format!("`--ref {text}` names no variant"))
                     .remedy("write --ref SYM=VARIANT, as in --ref rope=rope_halfsplit"),
             ));

@@ -7,26 +7,26 @@ use airlink_ir::{Ir, OperationRef};
 use crate::cli::DiffArgs;
 use crate::exit::Exit;
 use crate::load;
-use crate::session::Session;
+use crate::invocation::Invocation;
 
-pub fn run(session: &mut Session, args: &DiffArgs) -> Exit {
-    match compare(session, args) {
+pub fn run(invocation: &mut Invocation, args: &DiffArgs) -> Exit {
+    match compare(invocation, args) {
         Ok(text) if text.is_empty() => {
-            session.say("the same program\n");
+            invocation.say("the same program\n");
             Exit::Done
         }
         Ok(text) => {
-            session.print(&text);
+            invocation.print(&text);
             Exit::Differs
         }
-        Err(reported) => session.exit_of(reported),
+        Err(reported) => invocation.exit_of(reported),
     }
 }
 
 /// The differences as text; empty if there are none.
-fn compare(session: &mut Session, args: &DiffArgs) -> Result<String, Reported> {
+fn compare(invocation: &mut Invocation, args: &DiffArgs) -> Result<String, Reported> {
     let ir = Ir::new();
-    let findings = &mut session.findings;
+    let findings = &mut invocation.findings;
     let file_a = load::text_file(&args.a, None, findings)?;
     let file_b = load::text_file(&args.b, None, findings)?;
     // Both names may be one: locations then tell the sides apart.

@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 
 use crate::cli::{Emit, Format};
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::invocation::Invocation;
 
-pub fn run(session: &mut Session) -> Exit {
-    let report = Report::look(session.linker());
-    let wants_json = session.options.format == Some(Format::Json) || session.options.emit.contains(&Emit::Json);
+pub fn run(invocation: &mut Invocation) -> Exit {
+    let report = Report::look(invocation.linker());
+    let wants_json = invocation.options.format == Some(Format::Json) || invocation.options.emit.contains(&Emit::Json);
     let text = if wants_json {
         serde_json::to_string_pretty(&report.json()).unwrap_or_default() + "\n"
     } else {
         report.text()
     };
-    session.print(&text);
+    invocation.print(&text);
     Exit::Done
 }
 

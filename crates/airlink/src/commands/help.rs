@@ -4,17 +4,17 @@ use clap::CommandFactory;
 
 use crate::cli::{Cli, CompletionsArgs};
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::invocation::Invocation;
 
-pub fn completions(session: &mut Session, args: &CompletionsArgs) -> Exit {
+pub fn completions(invocation: &mut Invocation, args: &CompletionsArgs) -> Exit {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "airlink", &mut text);
-    session.print(&String::from_utf8_lossy(&text));
+    invocation.print(&String::from_utf8_lossy(&text));
     Exit::Done
 }
 
 /// The manual page with a section for every command.
-pub fn man(session: &mut Session) -> Exit {
+pub fn man(invocation: &mut Invocation) -> Exit {
     let command = Cli::command();
     let mut text = Vec::new();
     let mut pages = vec![command.clone()];
@@ -28,6 +28,6 @@ pub fn man(session: &mut Session) -> Exit {
         // Writing to memory does not fail.
         let _ = clap_mangen::Man::new(page).render(&mut text);
     }
-    session.print(&String::from_utf8_lossy(&text));
+    invocation.print(&String::from_utf8_lossy(&text));
     Exit::Done
 }

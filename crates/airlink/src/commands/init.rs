@@ -12,15 +12,15 @@ use indexmap::IndexMap;
 
 use crate::cli::FilesArgs;
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::invocation::Invocation;
 use crate::{load, paths, write};
 
 use externs::Extern;
 
-pub fn run(session: &mut Session, args: &FilesArgs) -> Exit {
-    match make(session, args) {
+pub fn run(invocation: &mut Invocation, args: &FilesArgs) -> Exit {
+    match make(invocation, args) {
         Ok(()) => Exit::Done,
-        Err(reported) => session.exit_of(reported),
+        Err(reported) => invocation.exit_of(reported),
     }
 }
 
@@ -47,33 +47,33 @@ struct ProposedArg {
     sources: Vec<String>,
 }
 
-fn make(session: &mut Session, args: &FilesArgs) -> Result<(), Reported> {
-    let output = session.options.output.clone();
+fn make(invocation: &mut Invocation, args: &FilesArgs) -> Result<(), Reported> {
+    let output = invocation.options.output.clone();
     if let Some(output) = output.as_ref().filter(|o| o.exists()) {
         let text = format!("`{output}` is there already");
-        return Err(session.findings.fail(
+        return Err(invocation.findings.fail(
             Finding::error(codes::AL0802, text)
                 .remedy("give another name with -o, or remove the file: airlink does not overwrite a graph"),
         ));
     }
     let ir = Ir::new();
     let folder = output.as_deref().and_then(Utf8Path::parent).map_or(Utf8PathBuf::from("."), paths::clean);
-    let kernels = read_kernels(&ir, session, &args.files)?;
-    let mut proposals = propose(session, args, &kernels, &folder)?;
+    let kernels = read_kernels(&ir, invocation, &args.files)?;
+    let mut proposals = propose(invocation, args, &kernels, &folder)?;
     hint_sources(&mut proposals);
     let name =
         output.as_deref().and_then(Utf8Path::file_name).map_or("graph".to_string(), |n| identifier(stem(n), "graph"));
-    let device = session.options.device.clone().unwrap_or_else(|| "npu2".to_string());
+    let device = invocation.options.device.clone().unwrap_or_else(|| "npu2".to_string());
     let text = text::graph(&name, &device, &proposals);
     match output {
-        _ if session.options.dry_run => Ok(()),
+        _ if invocation.options.dry_run => Ok(()),
         None => {
-            session.print(&text);
+            invocation.print(&text);
             Ok(())
         }
         Some(path) => {
-            write::one(&path, text.into_bytes(), &mut session.findings)?;
-            session.say(&format!("wrote {path}; next: connect the launches in it, then `airlink plan {path}`\n"));
+            write::one(&path, text.into_bytes(), &mut invocation.findings)?;
+            invocation.say(&format!("wrote {path}; next: connect the launches in it, then `airlink plan {path}`\n"));
             Ok(())
         }
     }
@@ -82,10 +82,10 @@ fn make(session: &mut Session, args: &FilesArgs) -> Result<(), Reported> {
 /// Each file once, in the order of the command line. All findings come before it fails.
 fn read_kernels(
     ir: &Ir,
-    session: &mut Session,
+    invocation: &mut Invocation,
     files: &[Utf8PathBuf],
 ) -> Result<IndexMap<Utf8PathBuf, KernelSummary>, Reported> {
-    let findings = &mut session.findings;
+    let findings = &mut invocation.findings;
     let mut kernels = IndexMap::new();
     let mut failed = None;
     for path in files {
@@ -106,16 +106,16 @@ fn read_kernels(
 
 /// A launch for each function that holds one, of each file as often as it is named.
 fn propose(
-    session: &mut Session,
+    invocation: &mut Invocation,
     args: &FilesArgs,
     kernels: &IndexMap<Utf8PathBuf, KernelSummary>,
     folder: &Utf8Path,
 ) -> Result<Vec<Proposal>, Reported> {
     let mut functions: IndexMap<&Utf8Path, Vec<usize>> = IndexMap::new();
     for (path, summary) in kernels {
-        functions.insert(path, airlink_graph::kernel_functions(path.as_str(), summary, &mut session.findings));
+        functions.insert(path, airlink_graph::kernel_functions(path.as_str(), summary, &mut invocation.findings));
     }
-    session.findings.check()?;
+    invocation.findings.check()?;
     let mut names = NameAllocator::default();
     let mut proposals = Vec::new();
     for path in &args.files {
@@ -127,7 +127,7 @@ fn propose(
                 function: function.name.clone(),
                 needs_func: summary.functions.len() > 1,
                 args: proposed_args(&launch, function),
-                externs: externs::find(summary, function, path, folder, &session.options.library_dirs),
+                externs: externs::find(summary, function, path, folder, &invocation.options.library_dirs),
                 has_bare_herd: function.entries.iter().any(|e| e.kind != airlink_kernel::EntryKind::Launch),
                 launch_count: function.entries.len(),
                 name: launch,

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cli::{Emit, FileArgs, Format};
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::invocation::Invocation;
 
 /// What a file turned out to be, in both forms.
 struct View {
@@ -17,30 +17,30 @@ struct View {
     json: Value,
 }
 
-pub fn run(session: &mut Session, args: &FileArgs) -> Exit {
+pub fn run(invocation: &mut Invocation, args: &FileArgs) -> Exit {
     let name = args.file.as_str();
     let bytes = match std::fs::read(&args.file) {
         Ok(bytes) => bytes,
         Err(error) => {
             let text = format!("`{name}` cannot be read: {error}");
-            let reported = session.findings.fail(Finding::error(codes::AL0801, text).remedy("check the path"));
-            return session.exit_of(reported);
+            let reported = invocation.findings.fail(Finding::error(codes::AL0801, text).remedy("check the path"));
+            return invocation.exit_of(reported);
         }
     };
     let view = match look(name, &bytes) {
         Ok(view) => view,
         Err(Refusal::Finding(finding)) => {
-            let reported = session.findings.fail(*finding);
-            return session.exit_of(reported);
+            let reported = invocation.findings.fail(*finding);
+            return invocation.exit_of(reported);
         }
         Err(Refusal::NotYet(what)) => {
-            return session.not_implemented(&format!("`{name}` is {what}: showing one"));
+            return invocation.not_implemented(&format!("`{name}` is {what}: showing one"));
         }
-        Err(Refusal::Other { what, remedy }) => return session.usage(&format!("`{name}` is {what}; {remedy}")),
+        Err(Refusal::Other { what, remedy }) => return invocation.usage(&format!("`{name}` is {what}; {remedy}")),
     };
-    let wants_json = session.options.format == Some(Format::Json) || session.options.emit.contains(&Emit::Json);
+    let wants_json = invocation.options.format == Some(Format::Json) || invocation.options.emit.contains(&Emit::Json);
     let text = if wants_json { serde_json::to_string_pretty(&view.json).unwrap_or_default() + "\n" } else { view.text };
-    session.print(&text);
+    invocation.print(&text);
     Exit::Done
 }
 

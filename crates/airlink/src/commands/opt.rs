@@ -7,24 +7,24 @@ use airlink_ir::{Ir, print};
 
 use crate::cli::OptArgs;
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::invocation::Invocation;
 use crate::{load, write};
 
 /// The line that ends a part of a file, as in MLIR's own tools.
 const SEPARATOR: &str = "// -----";
 
-pub fn run(session: &mut Session, args: &OptArgs) -> Exit {
-    let file = match read(session, args) {
+pub fn run(invocation: &mut Invocation, args: &OptArgs) -> Exit {
+    let file = match read(invocation, args) {
         Ok(file) => file,
-        Err(reported) => return session.exit_of(reported),
+        Err(reported) => return invocation.exit_of(reported),
     };
     if args.verify_diagnostics {
-        return verify(session, args, file);
+        return verify(invocation, args, file);
     }
     let mut text = String::new();
     let mut failed = None;
-    for (i, part) in parts(session.findings.sources.text(file), args.split_input_file).into_iter().enumerate() {
-        match parse_part(&part, file, session) {
+    for (i, part) in parts(invocation.findings.sources.text(file), args.split_input_file).into_iter().enumerate() {
+        match parse_part(&part, file, invocation) {
             Ok(printed) => {
                 if i > 0 {
                     text += &format!("\n{SEPARATOR}\n\n");
@@ -35,32 +35,32 @@ pub fn run(session: &mut Session, args: &OptArgs) -> Exit {
         }
     }
     if let Some(reported) = failed {
-        return session.exit_of(reported);
+        return invocation.exit_of(reported);
     }
-    match session.options.output.clone() {
-        Some(path) => match write::one(&path, text.into_bytes(), &mut session.findings) {
+    match invocation.options.output.clone() {
+        Some(path) => match write::one(&path, text.into_bytes(), &mut invocation.findings) {
             Ok(()) => Exit::Done,
-            Err(reported) => session.exit_of(reported),
+            Err(reported) => invocation.exit_of(reported),
         },
         None => {
-            session.print(&text);
+            invocation.print(&text);
             Exit::Done
         }
     }
 }
 
-fn read(session: &mut Session, args: &OptArgs) -> Result<FileId, Reported> {
+fn read(invocation: &mut Invocation, args: &OptArgs) -> Result<FileId, Reported> {
     if args.file != "-" {
-        return load::text_file(&args.file, None, &mut session.findings);
+        return load::text_file(&args.file, None, &mut invocation.findings);
     }
     let mut text = String::new();
     if let Err(error) = std::io::stdin().read_to_string(&mut text) {
-        return Err(session.findings.fail(airlink_diag::Finding::error(
+        return Err(invocation.findings.fail(airlink_diag::Finding::error(
             airlink_diag::codes::AL0801,
             format!("standard input cannot be read: {error}"),
         )));
     }
-    Ok(session.findings.sources.add("<stdin>", text))
+    Ok(invocation.findings.sources.add("<stdin>", text))
 }
 
 /// The parts of a file, each padded with line breaks so that its lines keep their numbers.
@@ -80,21 +80,21 @@ fn parts(text: &str, is_split: bool) -> Vec<String> {
 }
 
 /// Parses one part in a context of its own, so that resource keys of another part don't matter.
-fn parse_part(part: &str, file: FileId, session: &mut Session) -> Result<String, Reported> {
+fn parse_part(part: &str, file: FileId, invocation: &mut Invocation) -> Result<String, Reported> {
     let ir = Ir::new();
-    let name = session.findings.sources.name(file).to_string();
-    let module = airlink_ir::parse_part(&ir, part, file, &name, &mut session.findings)?;
-    Ok(print(&module.as_operation(), session.options.locations))
+    let name = invocation.findings.sources.name(file).to_string();
+    let module = airlink_ir::parse_part(&ir, part, file, &name, &mut invocation.findings)?;
+    Ok(print(&module.as_operation(), invocation.options.locations))
 }
 
 /// `--verify-diagnostics`: every `expected-error {{text}}` must be met by a finding on its line, and the reverse.
-fn verify(session: &mut Session, args: &OptArgs, file: FileId) -> Exit {
-    let text = session.findings.sources.text(file).to_string();
+fn verify(invocation: &mut Invocation, args: &OptArgs, file: FileId) -> Exit {
+    let text = invocation.findings.sources.text(file).to_string();
     let mut wanted = expectations(&text);
     let mut unexpected = Vec::new();
     for part in parts(&text, args.split_input_file) {
-        let mut own = Session::new(&session.options);
-        own.findings.sources = session.findings.sources.clone();
+        let mut own = Invocation::new(&invocation.options);
+        own.findings.sources = invocation.findings.sources.clone();
         let _ = parse_part(&part, file, &mut own);
         collect(&own.findings, &mut wanted, &mut unexpected);
     }
@@ -105,7 +105,7 @@ fn verify(session: &mut Session, args: &OptArgs, file: FileId) -> Exit {
         }
     }
     unexpected.iter().for_each(|line| report += line);
-    session.print(&report);
+    invocation.print(&report);
     if report.is_empty() { Exit::Done } else { Exit::Differs }
 }
 

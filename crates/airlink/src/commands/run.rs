@@ -7,38 +7,38 @@ use indexmap::IndexMap;
 
 use crate::cli::RunArgs;
 use crate::exit::Exit;
-use crate::session::Session;
+use crate::invocation::Invocation;
 use crate::write::{self, Output};
 
-pub fn run(session: &mut Session, args: &RunArgs) -> Exit {
+pub fn run(invocation: &mut Invocation, args: &RunArgs) -> Exit {
     if args.profile {
-        return session.not_implemented("`airlink run --profile`");
+        return invocation.not_implemented("`airlink run --profile`");
     }
-    match run_once(session, args) {
+    match run_once(invocation, args) {
         Ok(()) => Exit::Done,
-        Err(reported) => session.exit_of(reported),
+        Err(reported) => invocation.exit_of(reported),
     }
 }
 
-fn run_once(session: &mut Session, args: &RunArgs) -> Result<(), Reported> {
+fn run_once(invocation: &mut Invocation, args: &RunArgs) -> Result<(), Reported> {
     let mut inputs = RunInputs { seed: args.seed, arrays: IndexMap::new(), keep_intermediates: args.all };
     for pair in &args.args {
         let Some((name, file)) = pair.split_once('=') else {
-            return Err(session.findings.fail(
+            return Err(invocation.findings.fail(
                 Finding::error(codes::AL0711, format!("`--arg {pair}` names no file"))
                     .remedy("write --arg NAME=FILE.npy"),
             ));
         };
         let bytes = std::fs::read(file).map_err(|error| {
             let text = format!("`{file}` cannot be read: {error}");
-            session.findings.fail(Finding::error(codes::AL0801, text).remedy("check the path"))
+            invocation.findings.fail(Finding::error(codes::AL0801, text).remedy("check the path"))
         })?;
         inputs.arrays.insert(name.to_string(), (file.to_string(), bytes));
     }
-    let output = airlink_host::run(args.file.as_std_path(), &inputs, &mut session.findings)?;
-    let folder = session.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
+    let output = airlink_host::run(args.file.as_std_path(), &inputs, &mut invocation.findings)?;
+    let folder = invocation.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
     let time = output.duration.as_secs_f64() * 1e3;
-    session.say(&format!(
+    invocation.say(&format!(
         "ran {} launches of `{}` in {time:.3} ms\n",
         output.manifest.launches.len(),
         output.manifest.name
@@ -48,10 +48,10 @@ fn run_once(session: &mut Session, args: &RunArgs) -> Result<(), Reported> {
         .into_iter()
         .map(|(name, bytes)| Output { path: folder.join(format!("{name}.npy")), bytes })
         .collect();
-    if session.options.dry_run {
+    if invocation.options.dry_run {
         return Ok(());
     }
-    write::all(&files, &mut session.findings)?;
-    files.iter().for_each(|f| session.say(&format!("wrote {}\n", f.path)));
+    write::all(&files, &mut invocation.findings)?;
+    files.iter().for_each(|f| invocation.say(&format!("wrote {}\n", f.path)));
     Ok(())
 }

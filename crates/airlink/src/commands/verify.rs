@@ -11,56 +11,56 @@ use crate::cli::GraphArgs;
 use crate::exit::Exit;
 use crate::load::{self, Loaded};
 use crate::pipe;
-use crate::session::Session;
+use crate::invocation::Invocation;
 
-pub fn run(session: &mut Session, args: &GraphArgs) -> Exit {
-    match compare(session, args) {
+pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+    match compare(invocation, args) {
         Ok(report) => {
-            session.say(&text(&report));
+            invocation.say(&text(&report));
             Exit::Done
         }
         Err(reported) => {
-            let differs = session.findings.iter().any(|f| f.code == airlink_diag::codes::AL0706);
-            if differs { Exit::Differs } else { session.exit_of(reported) }
+            let differs = invocation.findings.iter().any(|f| f.code == airlink_diag::codes::AL0706);
+            if differs { Exit::Differs } else { invocation.exit_of(reported) }
         }
     }
 }
 
-fn compare(session: &mut Session, args: &GraphArgs) -> Result<Report, Reported> {
+fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Reported> {
     let ir = Ir::new();
-    let loaded = load::graph(&ir, session, &args.graph)?;
-    let plan = pipe::make_plan(session, &loaded)?;
-    let alone = plan_alone(session, &loaded)?;
-    let host = pipe::host_options(session);
-    let objects = pipe::host_objects(&ir, session, &loaded, &plan, &host)?;
+    let loaded = load::graph(&ir, invocation, &args.graph)?;
+    let plan = pipe::make_plan(invocation, &loaded)?;
+    let alone = plan_alone(invocation, &loaded)?;
+    let host = pipe::host_options(invocation);
+    let objects = pipe::host_objects(&ir, invocation, &loaded, &plan, &host)?;
     let mut fused = Vec::new();
     for variant in Variant::ALL {
         let options = variant.options(&host);
-        let elfs = build(&ir, session, &loaded, &plan, &objects, &options)?;
+        let elfs = build(&ir, invocation, &loaded, &plan, &objects, &options)?;
         fused.push((variant, elfs));
     }
-    let alone = build(&ir, session, &loaded, &alone, &objects, &host)?;
+    let alone = build(&ir, invocation, &loaded, &alone, &objects, &host)?;
     let steps = steps(&loaded.graph, &plan, fused, alone);
-    session.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))
+    invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))
 }
 
 /// A plan in which every launch has an ELF of its own. Its findings were all made by the real plan.
-fn plan_alone(session: &mut Session, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
+fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
     let mut graph = loaded.graph.clone();
     graph.cuts.clear();
     for launch in &mut graph.launches {
         launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
     }
-    let options = PlanOptions { device: session.options.device.clone() };
+    let options = PlanOptions { device: invocation.options.device.clone() };
     let mut findings = Findings::default();
-    findings.sources = session.findings.sources.clone();
+    findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
         Ok(mut plan) => {
             plan.elfs.iter_mut().for_each(name_after_launch);
             Ok(plan)
         }
         Err(reported) => {
-            findings.iter().for_each(|f| session.findings.push(f.clone()));
+            findings.iter().for_each(|f| invocation.findings.push(f.clone()));
             Err(reported)
         }
     }
@@ -78,14 +78,14 @@ fn name_after_launch(elf: &mut ElfPlan) {
 /// Stitches, checks and builds every ELF of a plan.
 fn build(
     ir: &Ir,
-    session: &mut Session,
+    invocation: &mut Invocation,
     loaded: &Loaded<'_>,
     plan: &Plan,
     objects: &[KernelObject],
     options: &HostOptions,
 ) -> Result<Vec<Vec<u8>>, Reported> {
-    let programs = pipe::fuse(ir, session, loaded, plan)?;
-    let findings = &mut session.findings;
+    let programs = pipe::fuse(ir, invocation, loaded, plan)?;
+    let findings = &mut invocation.findings;
     programs
         .iter()
         .map(|p| airlink_host::build(ir, p, &loaded.graph, &loaded.kernels, objects, options, findings))

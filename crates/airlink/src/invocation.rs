@@ -10,7 +10,7 @@ use crate::cli::{Color, Command, MessageFormat, Shared};
 use crate::exit::Exit;
 
 /// One run of a command.
-pub struct Session {
+pub struct Invocation {
     pub options: Shared,
     pub findings: Findings,
     timings: Vec<(&'static str, Duration)>,
@@ -18,9 +18,9 @@ pub struct Session {
     pub writes: bool,
 }
 
-impl Session {
-    pub fn new(options: &Shared) -> Session {
-        Session { options: options.clone(), findings: Findings::default(), timings: Vec::new(), writes: false }
+impl Invocation {
+    pub fn new(options: &Shared) -> Invocation {
+        Invocation { options: options.clone(), findings: Findings::default(), timings: Vec::new(), writes: false }
     }
 
     /// `AIRLINK_LD`: the linker to use before those that are looked for.
@@ -29,7 +29,7 @@ impl Session {
     }
 
     /// Runs a phase and keeps its time for `--timing`.
-    pub fn time<T>(&mut self, phase: &'static str, run: impl FnOnce(&mut Session) -> T) -> T {
+    pub fn time<T>(&mut self, phase: &'static str, run: impl FnOnce(&mut Invocation) -> T) -> T {
         let start = Instant::now();
         let result = run(self);
         self.timings.push((phase, start.elapsed()));
@@ -80,7 +80,7 @@ impl Session {
         let _ = written;
     }
 
-    /// As [`Session::print`], but silent with `-q`.
+    /// As [`Invocation::print`], but silent with `-q`.
     pub fn say(&self, text: &str) {
         if !self.options.quiet {
             self.print(text);
