@@ -108,6 +108,21 @@ fn new_names_must_be_free() {
     }
 }
 
+/// `_ZZ6helperiE1s` is a static local of `_Z6helperi`, which was inlined everywhere: another function that takes its
+/// name would take its variable too, as soon as it is renamed again.
+#[test]
+fn new_names_must_not_have_static_locals() {
+    let mut maker = Maker::x86_64();
+    maker.function("mv", SymbolScope::Dynamic, false);
+    maker.function("_ZZ6helperiE1s", SymbolScope::Dynamic, true);
+    let errors = refuse(&maker.write(), &[("mv", "_Z6helperi")]);
+    assert_eq!(
+        errors[0].finding("mv.o").headline,
+        "`mv` cannot become `_Z6helperi`: `mv.o` has a static local or guard that belongs to that name"
+    );
+    assert_eq!(errors.len(), 1);
+}
+
 #[test]
 fn new_names_must_be_names() {
     for new in ["", "a\0b"] {
@@ -150,8 +165,9 @@ fn damaged_tables_are_refused() {
     let renames = [("mv", "mv_2")];
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize;
     let shoff = word(40);
+    let section_with_bytes = || (0..).map(|i| shoff + i * 64).find(|&h| bytes[h + 4] == 1 && word(h + 32) > 0).unwrap();
     let section_of_type = |kind: u8| (0..).map(|i| shoff + i * 64).find(|&h| bytes[h + 4] == kind).unwrap();
-    let (symtab, strtab) = (section_of_type(2), section_of_type(3));
+    let (code, symtab, strtab) = (section_with_bytes(), section_of_type(2), section_of_type(3));
     let patched = |at: usize, value: u64| {
         let mut bytes = bytes.clone();
         bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -162,6 +178,8 @@ fn damaged_tables_are_refused() {
         ("section headers near the end of the address space", 40, u64::MAX - 63),
         ("symbols past the end", symtab + 24, bytes.len() as u64 - 8),
         ("symbols over the file's header", symtab + 24, 0),
+        ("code over the symbols", code + 24, word(symtab + 24) as u64),
+        ("code over the section headers", code + 24, shoff as u64),
         ("symbols over the section headers", symtab + 24, shoff as u64),
         ("more symbols than the file has bytes", symtab + 32, 24 << 40),
         ("a symbol and a half", symtab + 32, word(symtab + 32) as u64 - 12),

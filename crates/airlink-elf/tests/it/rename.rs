@@ -98,6 +98,19 @@ fn references_keep_their_names_unless_asked_for() {
     assert!(!names(&after).contains(&"memcpy".to_string()));
 }
 
+/// After a partial link a file may have a local definition and a reference to another file's function of that name.
+#[test]
+fn a_reference_beside_a_local_definition_keeps_its_name() {
+    let mut maker = Maker::x86_64();
+    maker.function("x", SymbolScope::Compilation, false);
+    maker.undefined("x");
+    let before = maker.write();
+    let renames = map([("x", "y")]);
+    let after = rename(&before, &renames, DEFAULT).unwrap();
+    assert_renamed(&before, &after, &renames);
+    assert_eq!(names(&after), ["y", "x"]);
+}
+
 #[test]
 fn the_plan_tells_what_follows_and_what_stays_shared() {
     let mut maker = Maker::x86_64();
