@@ -100,8 +100,11 @@ fn read_class<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Layout
     let table = header.sections(endian, bytes).map_err(reason)?;
     let size = size_of::<E::SectionHeader>();
     let mut sections = Vec::with_capacity(headers.len());
+    let mut name_bytes = 0;
     for (i, section) in headers.iter().enumerate() {
-        sections.push(read_section::<E>(bytes, endian, &table, i, section, headers_at + i * size)?);
+        let section = read_section::<E>(bytes, endian, &table, i, section, headers_at + i * size)?;
+        count_name(&mut name_bytes, section.name, bytes)?;
+        sections.push(section);
     }
     Ok(Layout {
         bytes,
@@ -110,7 +113,7 @@ fn read_class<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Layout
         file_type: header.e_type(endian).0,
         machine: header.e_machine(endian).0,
         e_flags: header.e_flags(endian).0,
-        section_headers: headers_at..headers_at + headers.len() * size,
+        section_headers: headers_at..headers_at + size_of_val(headers),
         header_bytes: size_of::<E>(),
         symbols: read_symbols::<E>(bytes, endian, &table, &sections)?,
         sections,
@@ -140,7 +143,7 @@ fn read_section<'d, E: FileHeader<Endian = Endianness>>(
     Ok(Section {
         name,
         kind,
-        flags: section.sh_flags(endian).0.into(),
+        flags: section.sh_flags(endian).0,
         range,
         size_bytes: if is_null { 0 } else { section.sh_size(endian).into() },
         info: section.sh_info(endian),
@@ -167,14 +170,17 @@ fn read_symbols<'d, E: FileHeader<Endian = Endianness>>(
     }
     let size = size_of::<E::Sym>();
     let mut list = Vec::with_capacity(symbols.len());
+    let mut name_bytes = 0;
     for (index, symbol) in symbols.enumerate() {
+        let name = symbols.symbol_name(endian, symbol).map_err(reason)?;
+        count_name(&mut name_bytes, name, bytes)?;
         let shndx = symbol.st_shndx(endian);
         let defined_in = symbols.symbol_section(endian, symbol, index).map_err(reason)?.map(|s| s.0);
         if defined_in.is_some_and(|s| s >= sections.len()) {
             return Err(format!("its symbol {} lies in a section that does not exist", index.0));
         }
         list.push(Symbol {
-            name: symbols.symbol_name(endian, symbol).map_err(reason)?,
+            name,
             name_offset: symbol.st_name(endian),
             binding: symbol.st_bind(),
             kind: symbol.st_type(),
@@ -209,6 +215,17 @@ impl Layout<'_> {
             self.put_u32(out, header_at + 20, range.len() as u32);
         }
     }
+}
+
+/// Names may share bytes, but a file in which a million symbols share one long name is made to cost time.
+const MAX_NAME_BYTES_PER_FILE_BYTE: usize = 16;
+
+fn count_name(name_bytes: &mut usize, name: &[u8], file: &[u8]) -> Result<(), String> {
+    *name_bytes += name.len();
+    if *name_bytes > MAX_NAME_BYTES_PER_FILE_BYTE * file.len() {
+        return Err("its names overlap without end".to_string());
+    }
+    Ok(())
 }
 
 fn position(offset: u64) -> Result<usize, String> {

@@ -118,7 +118,14 @@ fn decide<'a>(
     let names = holders(symbols);
     let mut errors = Vec::new();
     for (old, new) in map {
-        errors.extend(check_entry(&names, symbols, old, new, options));
+        let error = check_entry(&names, old, new, options).map(|error| match error {
+            // A suggestion looks at every symbol; a map full of strangers needs no suggestion for each.
+            RenameError::UnknownSymbol { name, is_referenced, .. } if errors.len() < 20 => {
+                RenameError::UnknownSymbol { nearest: error::nearest(symbols, &name), name, is_referenced }
+            }
+            other => other,
+        });
+        errors.extend(error);
     }
     if !errors.is_empty() {
         return Err(errors);
@@ -141,13 +148,7 @@ fn decide<'a>(
     Ok(Decision { changes })
 }
 
-fn check_entry(
-    names: &Names<'_>,
-    symbols: &[Symbol<'_>],
-    old: &str,
-    new: &str,
-    options: RenameOptions,
-) -> Option<RenameError> {
+fn check_entry(names: &Names<'_>, old: &str, new: &str, options: RenameOptions) -> Option<RenameError> {
     if new.is_empty() || new.contains('\0') {
         let reason = if new.is_empty() { "it is empty" } else { "it holds a NUL byte, which ends a name in ELF" };
         return Some(RenameError::BadName { from: old.to_string(), to: new.to_string(), reason });
@@ -159,7 +160,7 @@ fn check_entry(
     Some(RenameError::UnknownSymbol {
         name: old.to_string(),
         is_referenced: held.is_some_and(|h| h.reference.is_some()),
-        nearest: error::nearest(symbols, old),
+        nearest: None,
     })
 }
 

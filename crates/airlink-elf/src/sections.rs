@@ -47,7 +47,7 @@ impl SectionUse {
 pub fn object_sections(bytes: &[u8]) -> Result<Vec<SectionSummary>, ObjectError> {
     let layout = read_elf(bytes)?;
     let sections = layout.sections.iter().skip(1).map(|s| {
-        let has = |flag: elf::SectionFlags| s.flags & u64::from(flag.0) != 0;
+        let has = |flag: elf::SectionFlags| s.flags & flag.0 != 0;
         let use_ = if !has(elf::SHF_ALLOC) {
             SectionUse::Other
         } else if s.kind == elf::SHT_NOBITS {

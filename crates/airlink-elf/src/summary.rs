@@ -171,7 +171,7 @@ fn binding(symbol: &Symbol<'_>) -> Binding {
 fn sizes(layout: &Layout<'_>) -> [u64; 4] {
     let mut sizes = [0_u64; 4];
     for section in &layout.sections {
-        let has = |flag: elf::SectionFlags| section.flags & u64::from(flag.0) != 0;
+        let has = |flag: elf::SectionFlags| section.flags & flag.0 != 0;
         if !has(elf::SHF_ALLOC) {
             continue;
         }

@@ -62,7 +62,7 @@ fn check_size(layout: &Layout<'_>, place: &Range<usize>) -> Result<(), RenameErr
 pub(super) fn check_places(layout: &Layout<'_>) -> Result<(), RenameError> {
     let Some(symbols) = &layout.symbols else { return Ok(()) };
     let strtab = &layout.sections[symbols.strtab];
-    if strtab.flags & u64::from(object::elf::SHF_COMPRESSED.0) != 0 {
+    if strtab.flags & object::elf::SHF_COMPRESSED.0 != 0 {
         return Err(malformed("its string table is compressed"));
     }
     if layout.bytes[strtab.range.clone()].last().is_some_and(|&b| b != 0) {

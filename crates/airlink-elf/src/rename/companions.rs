@@ -6,7 +6,7 @@
 //! Mangled names: Itanium C++ ABI, section 5.1 (`<local-name>`, `<special-name>`).
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Wanted;
 use crate::layout::Symbol;
@@ -65,17 +65,24 @@ fn candidates<'s, 'd>(
 }
 
 /// Symbols that may have companions, by name and by the form that the name takes inside of theirs.
+#[derive(Default)]
 struct Owners<'w> {
     by_name: HashMap<&'w [u8], &'w [u8]>,
+    name_lengths: BTreeSet<usize>,
     by_encoding: HashMap<Vec<u8>, &'w [u8]>,
+    /// Lengths of the encodings: only prefixes of a length that occurs are looked at.
+    lengths: BTreeSet<usize>,
 }
 
 impl<'w> Owners<'w> {
     fn new(entries: impl Iterator<Item = (&'w [u8], &'w [u8])>) -> Owners<'w> {
-        let mut owners = Owners { by_name: HashMap::new(), by_encoding: HashMap::new() };
+        let mut owners = Owners::default();
         for (name, value) in entries {
             owners.by_name.insert(name, value);
-            owners.by_encoding.insert(encoding(name), value);
+            owners.name_lengths.insert(name.len());
+            let encoding = encoding(name);
+            owners.lengths.insert(encoding.len());
+            owners.by_encoding.insert(encoding, value);
         }
         owners
     }
@@ -85,12 +92,14 @@ impl<'w> Owners<'w> {
         if self.by_name.is_empty() {
             return None;
         }
-        let mut dots = (0..name.len()).filter(|&i| name[i] == b'.');
-        if let Some((dot, value)) = dots.find_map(|i| Some((i, *self.by_name.get(&name[i + 1..])?))) {
-            return Some((&name[..dot], value));
+        for length in self.name_lengths.range(..name.len()).rev() {
+            let (base, owner) = name.split_at(name.len() - length);
+            if let (Some(base), Some(value)) = (base.strip_suffix(b"."), self.by_name.get(owner)) {
+                return Some((base, value));
+            }
         }
         let mut value = None;
-        for_each_owner(name, |owner| value = value.or_else(|| self.by_encoding.get(owner).copied()));
+        for_each_owner(name, &self.lengths, |owner| value = value.or_else(|| self.by_encoding.get(owner).copied()));
         value.map(|value| (name, value))
     }
 }
@@ -103,7 +112,7 @@ pub(super) fn followed(base: &[u8], owner: &[u8], is_natural: bool) -> Vec<u8> {
 fn is_owned_by(name: &[u8], owner: &[u8]) -> bool {
     let encoding = encoding(owner);
     let mut is_owned = false;
-    for_each_owner(name, |o| is_owned |= o == encoding);
+    for_each_owner(name, &BTreeSet::from([encoding.len()]), |o| is_owned |= o == encoding);
     is_owned
 }
 
@@ -122,17 +131,17 @@ fn owned_part(name: &[u8]) -> Option<&[u8]> {
     is_owned.then_some(rest)
 }
 
-/// Calls `visit` with each encoding that may be the owner's, the outermost function first.
+/// Calls `visit` with each encoding of one of `lengths` that may be the owner's, the outermost function first.
 ///
 /// `_ZZ<function>E<entity>`: a local entity; `_ZGV<variable>`: its guard; `_ZGR<variable>_`: a temporary that lives as
 /// long; `_ZTH`, `_ZTW`: initialiser and wrapper of a thread-local. Nested ones have several `Z` in front.
-fn for_each_owner(name: &[u8], mut visit: impl FnMut(&[u8])) {
+fn for_each_owner(name: &[u8], lengths: &BTreeSet<usize>, mut visit: impl FnMut(&[u8])) {
     let Some(rest) = owned_part(name) else { return };
     let body = if rest.starts_with(b"Z") { rest } else { &rest[2..] };
     let nesting = body.iter().take(MAX_NESTING).take_while(|&&b| b == b'Z').count();
     for depth in (1..=nesting).rev() {
         let inner = &body[depth..];
-        for end in (0..inner.len()).filter(|&i| inner[i] == b'E') {
+        for &end in lengths.range(..inner.len()).filter(|&&end| inner[end] == b'E') {
             visit(&inner[..end]);
         }
     }
@@ -142,8 +151,8 @@ fn for_each_owner(name: &[u8], mut visit: impl FnMut(&[u8])) {
     if let Some(variable) = rest.strip_prefix(b"GR").and_then(|r| r.strip_suffix(b"_")) {
         // A sequence number in base 36 may stand before the underscore.
         let digits = variable.iter().rev().take_while(|b| b.is_ascii_digit() || b.is_ascii_uppercase()).count();
-        for cut in (variable.len() - digits)..=variable.len() {
-            visit(&variable[..cut]);
+        for &end in lengths.range(variable.len() - digits..=variable.len()) {
+            visit(&variable[..end]);
         }
     }
 }

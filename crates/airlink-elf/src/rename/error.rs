@@ -106,7 +106,7 @@ impl RenameError {
     fn remedy(&self) -> String {
         match self {
             RenameError::UnknownSymbol { nearest: Some(nearest), .. } => format!("rename what it defines: {nearest}"),
-            RenameError::UnknownSymbol { .. } => "name an object that defines symbols".to_string(),
+            RenameError::UnknownSymbol { .. } => "look at what it defines: `airlink inspect`".to_string(),
             RenameError::NameTaken { to, .. } => format!("choose a new name other than `{to}`"),
             RenameError::TwoToOne { second, .. } => format!("give `{second}` a name of its own"),
             RenameError::BadName { from, .. } => format!("give `{from}` a new name of at least one character"),

@@ -108,6 +108,34 @@ fn new_names_must_be_free() {
     }
 }
 
+/// Thousands of symbols that all use one name of many bytes: reading each name would cost the square of the file.
+#[test]
+fn names_that_overlap_without_end_are_refused() {
+    let mut maker = Maker::x86_64();
+    for i in 0..2000 {
+        maker.variable(&format!("{}{i:04}", "long".repeat(if i == 0 { 4000 } else { 1 })), SymbolScope::Dynamic);
+    }
+    let mut bytes = maker.write();
+    let elf = goblin::elf::Elf::parse(&bytes).unwrap();
+    let symtab = elf.section_headers.iter().find(|s| s.sh_type == 2).unwrap().sh_offset as usize;
+    let long = elf.syms.iter().map(|s| s.st_name).find(|&at| elf.strtab.get_at(at).unwrap().len() > 16_000).unwrap();
+    let count = elf.syms.len();
+    for i in 1..count {
+        bytes[symtab + i * 24..symtab + i * 24 + 4].copy_from_slice(&(long as u32).to_le_bytes());
+    }
+    let errors = refuse(&bytes, &[("mv", "x")]);
+    assert!(matches!(&errors[..], [RenameError::Malformed { what }] if what.contains("overlap")), "{errors:?}");
+}
+
+#[test]
+fn a_map_full_of_strangers_is_refused_name_by_name() {
+    let names: Vec<String> = (0..100).map(|i| format!("stranger_{i}")).collect();
+    let entries: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "x")).collect();
+    let errors = refuse(&kernel(), &entries);
+    assert_eq!(errors.len(), 100);
+    assert!(errors.iter().all(|e| e.finding("mv.o").remedy.is_some()));
+}
+
 /// `_ZZ6helperiE1s` is a static local of `_Z6helperi`, which was inlined everywhere: another function that takes its
 /// name would take its variable too, as soon as it is renamed again.
 #[test]
