@@ -5,9 +5,9 @@ use std::rc::Rc;
 
 use airlink_diag::{Finding, Findings, codes};
 use airlink_graph::{LaunchGraph, ViewIdx};
+use airlink_ir::melior::ir::ValueLike;
 use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::OperationLike;
-use airlink_ir::melior::ir::ValueLike;
 use airlink_ir::{Attribute, BlockRef, OperationRef, Value, attr, children, edit, function_body, name};
 use airlink_kernel::LocalKind;
 use airlink_plan::LaunchPlan;
@@ -35,7 +35,8 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
     let Some(entry) = function_body(function) else {
         return wrong(expected, findings, format!("`@{}` has no body", expected.elf.name));
     };
-    let args: Vec<Value<'c, 'c>> = (0..entry.argument_count()).filter_map(|i| Some(entry.argument(i).ok()?.into())).collect();
+    let args: Vec<Value<'c, 'c>> =
+        (0..entry.argument_count()).filter_map(|i| Some(entry.argument(i).ok()?.into())).collect();
     let types: Vec<_> = args.iter().map(|a| a.r#type().to_string()).collect();
     let planned: Vec<_> = expected.elf.args.iter().map(|a| a.ty.to_string()).collect();
     if types != planned {
@@ -52,7 +53,10 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
     let mut kernels = BTreeMap::new();
     let mut taken = BTreeMap::new();
     for launch in &expected.elf.launches {
-        let Some(kernel) = expected.kernels.get(&launch.kernel) else { continue };
+        let Some(kernel) = expected.kernels.get(&launch.kernel) else {
+            wrong(expected, findings, format!("launch `{}` has no kernel `{}`", launch.name, launch.kernel));
+            continue;
+        };
         let kernel = edit::untied(kernel.as_operation());
         let symbols = kernels.entry(&launch.kernel).or_insert_with(|| Rc::new(Symbols::of(kernel)));
         let mut same = Same::new(Rc::clone(symbols), Rc::clone(&fused));
@@ -62,8 +66,15 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
         report(&same, launch, expected, findings);
         names(&same, launch, &mut taken, expected, findings);
     }
-    match cursor.rest() {
-        [end] if name(*end) == "func.return" => {}
+    for op in fused.iter().filter(|op| *op != function) {
+        let (kind, symbol) = (NameKind::of_symbol(op), attr::string(op, "sym_name").unwrap_or_default());
+        if !taken.contains_key(&(kind, symbol.to_string())) {
+            wrong(expected, findings, format!("no launch accounts for the {} `@{symbol}`", kind.as_str()));
+        }
+    }
+    let is_last_block = cursor.block + 1 == cursor.blocks.len();
+    match cursor.only() {
+        Some(end) if name(end) == "func.return" && end.operand_count() == 0 && is_last_block => {}
         _ => wrong(expected, findings, format!("`@{}` holds ops that no launch accounts for", expected.elf.name)),
     }
 }
@@ -86,14 +97,30 @@ fn check_launch<'c>(
     views: &BTreeMap<ViewIdx, Value<'c, 'c>>,
     cursor: &mut Cursor<'c>,
 ) {
-    let Some(kernel) = same.symbols_a.get(&launch.function) else { return };
-    let Some(entry) = function_body(kernel) else { return };
+    let kernel = same.symbols_a.get(&launch.function);
+    let Some((kernel, entry)) = kernel.and_then(|k| Some((k, function_body(k)?))) else {
+        same.differ(None, None, format!("its kernel has no function `@{}`", launch.function));
+        return;
+    };
+    if launch.operands.len() != entry.argument_count() {
+        let text = format!("the plan passes {} operands, it takes {}", launch.operands.len(), entry.argument_count());
+        same.differ(Some(kernel), None, text);
+        return;
+    }
     for (i, operand) in launch.operands.iter().enumerate() {
         let value = match operand.view {
             Some(view) => views.get(&view).copied(),
             None => args.get(operand.arg).copied(),
         };
-        let (Some(value), Ok(argument)) = (value, entry.argument(i)) else { continue };
+        let (Some(value), Ok(argument)) = (value, entry.argument(i)) else {
+            same.differ(Some(kernel), None, format!("operand {i} of the plan is no argument or view of the ELF"));
+            return;
+        };
+        if value.r#type() != argument.r#type() {
+            let text = format!("argument {i} is `{}`, what is passed is `{}`", argument.r#type(), value.r#type());
+            same.differ(Some(kernel), None, text);
+            return;
+        }
         same.bind_argument(argument.into(), value);
         let folded = operand.view.map(|v| graph.view(v)).filter(|v| v.is_folded());
         if let Some(elements) = folded.and_then(|v| i64::try_from(v.offset_elements).ok()) {
@@ -128,14 +155,14 @@ impl<'c> Same<'c, 'c> {
             return self.differ(None, None, "blocks are missing");
         };
         let mut same = self.straight(&entry[..entry.len() - 1], cursor);
-        same &= self.end(entry[entry.len() - 1], cursor.rest().last().copied(), next);
+        same &= self.end(entry[entry.len() - 1], cursor.only(), next);
         for block in &kernel[1..] {
             cursor.enter(cursor.block + 1);
             let fused = cursor.blocks[cursor.block];
             same &= self.bind_block(*block, fused) && self.block_pair(*block, fused);
             let ops = ops_of(*block);
             same &= self.straight(&ops[..ops.len() - 1], cursor);
-            same &= self.end(ops[ops.len() - 1], cursor.rest().last().copied(), next);
+            same &= self.end(ops[ops.len() - 1], cursor.only(), next);
         }
         cursor.enter(last);
         same
@@ -149,9 +176,13 @@ impl<'c> Same<'c, 'c> {
     }
 
     fn end(&mut self, a: OperationRef<'c, 'c>, b: Option<OperationRef<'c, 'c>>, next: BlockRef<'c, 'c>) -> bool {
-        let Some(b) = b else { return self.differ(Some(a), None, "a block has no end") };
+        let Some(b) = b else { return self.differ(Some(a), None, "a block does not end where the kernel's does") };
         if name(a) != "func.return" {
-            return if name(a) == name(b) { self.op(a, b) } else { self.differ(Some(a), Some(b), "another terminator") };
+            return if name(a) == name(b) {
+                self.op(a, b)
+            } else {
+                self.differ(Some(a), Some(b), "another terminator")
+            };
         }
         let is_branch = name(b) == "cf.br" && b.operand_count() == 0 && b.successor(0).ok() == Some(next);
         is_branch || self.differ(Some(a), Some(b), "a return does not lead to the next launch")
@@ -217,7 +248,9 @@ fn names<'p>(
     findings: &mut Findings,
 ) {
     for (kind, from, to) in same.names.pairs() {
-        let local = |wanted: LocalKind| launch.locals.iter().find(|l| l.kind == wanted && l.from == from).map(|l| l.to.as_str());
+        let local = |wanted: LocalKind| {
+            launch.locals.iter().find(|l| l.kind == wanted && l.from == from).map(|l| l.to.as_str())
+        };
         let planned = match kind {
             NameKind::Extern => launch.externs.get(from).map(|e| e.symbol.as_str()),
             NameKind::Channel => local(LocalKind::Channel),
@@ -228,7 +261,11 @@ fn names<'p>(
             NameKind::Herd => local(LocalKind::Herd),
         };
         if planned != Some(to) {
-            let text = format!("launch `{}`: {} `{from}` is called `{to}`, the plan says {planned:?}", launch.name, kind.as_str());
+            let text = format!(
+                "launch `{}`: {} `{from}` is called `{to}`, the plan says {planned:?}",
+                launch.name,
+                kind.as_str()
+            );
             wrong(expected, findings, text);
         }
         let is_shared = kind == NameKind::Extern;
@@ -243,7 +280,8 @@ fn names<'p>(
 
 fn report(same: &Same<'_, '_>, launch: &LaunchPlan, expected: &Expected<'_, '_>, findings: &mut Findings) {
     for d in &same.differences {
-        let span = |op: Option<OperationRef<'_, '_>>| op.and_then(|o| airlink_ir::locate(o.location(), &findings.sources));
+        let span =
+            |op: Option<OperationRef<'_, '_>>| op.and_then(|o| airlink_ir::locate(o.location(), &findings.sources));
         let finding = Finding::error(codes::AL0603, format!("launch `{}` is not its kernel: {}", launch.name, d.text))
             .maybe_at(span(d.a), "in the kernel")
             .maybe_also(span(d.b).filter(|s| Some(*s) != span(d.a)), "in the fused module")
@@ -297,6 +335,14 @@ impl<'c> Cursor<'c> {
             }
         }
         launches
+    }
+
+    /// The op that is left in the block, if it is one alone.
+    fn only(&self) -> Option<OperationRef<'c, 'c>> {
+        match self.rest() {
+            [one] => Some(*one),
+            _ => None,
+        }
     }
 
     fn rest(&self) -> &[OperationRef<'c, 'c>] {

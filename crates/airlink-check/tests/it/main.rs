@@ -1,0 +1,3 @@
+mod diff;
+mod mutants;
+mod programs;
