@@ -21,6 +21,8 @@ pub(crate) struct Layout<'d> {
     /// Index of the section header table's first byte and of the one past its last.
     pub section_headers: Range<usize>,
     pub header_bytes: usize,
+    /// The section that holds the names of sections; 0 for none.
+    pub section_names: usize,
     pub symbols: Option<Symbols<'d>>,
 }
 
@@ -113,6 +115,7 @@ fn read_class<E: FileHeader<Endian = Endianness>>(bytes: &[u8]) -> Result<Layout
         file_type: header.e_type(endian).0,
         machine: header.e_machine(endian).0,
         e_flags: header.e_flags(endian).0,
+        section_names: header.shstrndx(endian, bytes).map_err(reason)? as usize,
         section_headers: headers_at..headers_at + size_of_val(headers),
         header_bytes: size_of::<E>(),
         symbols: read_symbols::<E>(bytes, endian, &table, &sections)?,

@@ -68,6 +68,10 @@ pub(super) fn check_places(layout: &Layout<'_>) -> Result<(), RenameError> {
     if layout.bytes[strtab.range.clone()].last().is_some_and(|&b| b != 0) {
         return Err(malformed("its string table does not end with a NUL byte"));
     }
+    // One table in both parts: what a rename writes into it would change the names that are read from it.
+    if [symbols.strtab, layout.section_names].contains(&symbols.symtab) {
+        return Err(malformed("its symbol table is a string table too"));
+    }
     let symtab = &layout.sections[symbols.symtab].range;
     let overlaps = |a: &Range<usize>, b: &Range<usize>| a.start < b.end && b.start < a.end;
     let header = 0..layout.header_bytes;

@@ -2,7 +2,7 @@
 
 use airlink_diag::codes;
 use airlink_elf::{RenameError, RenameOptions, plan_rename, rename};
-use object::SymbolScope;
+use object::{Endianness, SymbolScope};
 
 use crate::made::{self, Maker, TARGETS};
 use crate::tools::map;
@@ -39,6 +39,30 @@ fn what_is_no_elf_is_named() {
     assert_eq!(say(b""), "an empty file");
     assert_eq!(say(b"hello\n"), "a text file");
     assert_eq!(say(b"\x01\x02\xff\xfe"), "a file of no known kind");
+}
+
+/// Found by fuzzing: a header that names the symbol table as the table of section names, whose names then changed with
+/// the symbols'.
+#[test]
+fn a_symbol_table_that_holds_section_names_is_refused() {
+    for (_, architecture, endianness) in TARGETS {
+        let mut bytes = made::kernel(*architecture, *endianness);
+        let read = |bytes: &[u8], at: usize, size: usize| {
+            let part = &bytes[at..at + size];
+            let fold = |n: u64, b: &u8| n << 8 | u64::from(*b);
+            if *endianness == Endianness::Little { part.iter().rev().fold(0, fold) } else { part.iter().fold(0, fold) }
+        };
+        let is_64 = bytes[4] == 2;
+        let (headers_at, header_size, count_at, names_at) = if is_64 { (0x28, 64, 60, 62) } else { (0x20, 40, 48, 50) };
+        let headers = read(&bytes, headers_at, if is_64 { 8 } else { 4 }) as usize;
+        let count = read(&bytes, count_at, 2) as usize;
+        let is_symtab = |i: &usize| read(&bytes, headers + i * header_size + 4, 4) == 2;
+        let symtab = (0..count).find(is_symtab).expect("a symbol table") as u16;
+        let index = if *endianness == Endianness::Little { symtab.to_le_bytes() } else { symtab.to_be_bytes() };
+        bytes[names_at..names_at + 2].copy_from_slice(&index);
+        let errors = refuse(&bytes, &[]);
+        assert!(matches!(errors[..], [RenameError::Malformed { .. }]), "{errors:?}");
+    }
 }
 
 #[test]
