@@ -15,7 +15,6 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("AL0802", "failures: a read-only folder"),
     ("AL0803", "failures: no linker"),
     ("AL0804", "failures: a linker that fails"),
-    ("AL0805", "kept for the npu2 target: nothing raises it yet"),
     ("AL0901", "a bug, by definition"),
     ("AL0902", "airlink-host: tests of lowering"),
 ];
@@ -34,14 +33,20 @@ fn every_bad_fixture_ends_as_it_says() {
             c => c,
         };
         let out_path = out.path().join("out");
-        let mut args: Vec<String> = command.split_whitespace().map(|a| a.replace("OUT", &out_path.to_string_lossy())).collect();
+        let mut args: Vec<String> =
+            command.split_whitespace().map(|a| a.replace("OUT", &out_path.to_string_lossy())).collect();
         args.extend(["--message-format".to_string(), "json".to_string()]);
         let outcome = airlink(&folder, &args.iter().map(String::as_str).collect::<Vec<_>>());
         let found = outcome.findings();
         let is_right = outcome.code.to_string() == code && found.iter().any(|f| f == finding);
         let wrote = !files(&out_path).is_empty();
         if !is_right || (outcome.code == 1 && wrote) {
-            wrong.push(format!("{name}: wanted `{}`, got {} {found:?}, wrote {wrote}\n{}", expect.trim(), outcome.code, outcome.stderr));
+            wrong.push(format!(
+                "{name}: wanted `{}`, got {} {found:?}, wrote {wrote}\n{}",
+                expect.trim(),
+                outcome.code,
+                outcome.stderr
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -56,7 +61,10 @@ fn every_code_has_a_page_and_a_bad_fixture() {
         let code = &line[..6];
         let page = root().join(format!("crates/airlink-diag/pages/{code}.md"));
         let page = std::fs::read_to_string(page).unwrap_or_default();
-        if !page.starts_with(&format!("# {code}: ")) || !page.contains("## What it means") || !page.contains("## What to do") {
+        if !page.starts_with(&format!("# {code}: "))
+            || !page.contains("## What it means")
+            || !page.contains("## What to do")
+        {
             missing.push(format!("{code}: page"));
         }
         if !folders.iter().any(|f| f.starts_with(code)) && !ELSEWHERE.iter().any(|(c, _)| *c == code) {

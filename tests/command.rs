@@ -5,14 +5,49 @@ use crate::project::{airlink, fixture, root};
 #[test]
 fn every_command_has_help_with_the_shared_options() {
     for command in [
-        "stitch", "plan", "check", "verify", "run", "init", "diff", "rename", "inspect", "link", "opt", "explain", "doctor",
-        "completions", "man",
+        "stitch",
+        "plan",
+        "check",
+        "verify",
+        "run",
+        "init",
+        "diff",
+        "rename",
+        "inspect",
+        "link",
+        "opt",
+        "explain",
+        "doctor",
+        "completions",
+        "man",
     ] {
         let help = airlink(&root(), &[command, "--help"]).expect(0).stdout;
         for option in [
-            "-o", "--emit", "--format", "--target", "--device", "-L", "--ref", "--k-split", "--no-pingpong",
-            "--runtime-tiling", "--stack-bytes", "--toolchain", "--cpu", "-j", "--MD", "--MF", "--MP", "--MT",
-            "--message-format", "--color", "-v", "-q", "-W", "--timing", "--dry-run",
+            "-o",
+            "--emit",
+            "--format",
+            "--target",
+            "--device",
+            "-L",
+            "--ref",
+            "--k-split",
+            "--no-pingpong",
+            "--runtime-tiling",
+            "--stack-bytes",
+            "--toolchain",
+            "--cpu",
+            "-j",
+            "--MD",
+            "--MF",
+            "--MP",
+            "--MT",
+            "--message-format",
+            "--color",
+            "-v",
+            "-q",
+            "-W",
+            "--timing",
+            "--dry-run",
         ] {
             assert!(help.contains(option), "`{option}` is missing in the help of {command}");
         }
@@ -43,6 +78,31 @@ fn an_option_that_nothing_implements_is_named() {
     let graph = fixture("graphs/small_o_ffn.toml");
     let outcome = airlink(&root(), &["plan", graph.to_str().unwrap(), "--format", "html"]).expect(2);
     assert!(outcome.stderr.contains("`--format html` is not implemented yet for `airlink plan`"), "{}", outcome.stderr);
+    for option in [
+        &["--no-pingpong"][..],
+        &["--runtime-tiling", "16,16"],
+        &["--stack-bytes", "1024"],
+        &["-j", "2"],
+        &["--toolchain", "x"],
+        &["--format", "json"],
+        &["--emit", "json"],
+        &["--target", "npu2"],
+    ] {
+        let args = [&["stitch", graph.to_str().unwrap(), "-o", "never-written"][..], option].concat();
+        let outcome = airlink(&root(), &args).expect(2);
+        assert!(
+            outcome.stderr.contains("is not implemented yet for `airlink stitch`"),
+            "{option:?}: {}",
+            outcome.stderr
+        );
+    }
+    assert!(!root().join("never-written").exists());
+}
+
+#[test]
+fn verbose_runs_name_the_files_they_read() {
+    let outcome = airlink(&fixture("graphs"), &["check", "views.toml", "-v"]).expect(0);
+    assert!(outcome.stderr.starts_with("read views.toml\nread ../kernels/"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -108,14 +168,12 @@ fn opt_checks_the_errors_that_a_file_announces() {
 #[test]
 fn diff_says_same_or_shows_the_first_differences() {
     let folder = tempfile::tempdir().unwrap();
-    let module = |value| format!("func.func @f() -> i32 {{\n  %c = arith.constant {value} : i32\n  return %c : i32\n}}\n");
+    let module =
+        |value| format!("func.func @f() -> i32 {{\n  %c = arith.constant {value} : i32\n  return %c : i32\n}}\n");
     for (name, value) in [("a.mlir", 1), ("b.mlir", 1), ("c.mlir", 2)] {
         std::fs::write(folder.path().join(name), module(value)).unwrap();
     }
     airlink(folder.path(), &["diff", "a.mlir", "b.mlir"]).expect(0);
     let outcome = airlink(folder.path(), &["diff", "a.mlir", "c.mlir"]).expect(5);
-    assert_eq!(
-        outcome.stdout,
-        "a.mlir:2:8 <> c.mlir:2:8: `value` of `arith.constant` is 1 : i32 against 2 : i32\n"
-    );
+    assert_eq!(outcome.stdout, "a.mlir:2:8 <> c.mlir:2:8: `value` of `arith.constant` is 1 : i32 against 2 : i32\n");
 }

@@ -9,7 +9,7 @@ use airlink_ir::melior::ir::ValueLike;
 use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::{Attribute, BlockRef, OperationRef, Value, attr, children, edit, function_body, name};
-use airlink_kernel::LocalKind;
+use airlink_kernel::{EntryKind, LocalKind};
 use airlink_plan::LaunchPlan;
 
 use crate::same::{NameKind, Same, Symbols, blocks, ops_of};
@@ -63,7 +63,9 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
         same.ignored_attributes = &["airlink.func_attrs", "sym_visibility"];
         same.merged = Rc::clone(&merged);
         check_launch(&mut same, expected.graph, launch, &args, &view_values, &mut cursor);
+        herd_objects(&mut same, launch);
         report(&same, launch, expected, findings);
+        made_segments(&same, launch, &mut taken, expected, findings);
         names(&same, launch, &mut taken, expected, findings);
     }
     for op in fused.iter().filter(|op| *op != function) {
@@ -237,6 +239,43 @@ fn rest_of_module<'c>(same: &mut Same<'c, 'c>, launch: &LaunchPlan) {
         }
     }
     same.definitions();
+}
+
+/// Each herd links with the file that the plan gives for its kernel's.
+fn herd_objects<'c>(same: &mut Same<'c, 'c>, launch: &LaunchPlan) {
+    for (a, b) in std::mem::take(&mut same.herds) {
+        let found = attr::string(b, "link_with");
+        let own = attr::string(a, "link_with");
+        let planned = own.map(|file| launch.files.get(file).map_or(file, String::as_str));
+        if found != planned {
+            same.differ(Some(a), Some(b), format!("a herd links with {found:?}, the plan says {planned:?}"));
+        }
+    }
+}
+
+/// Segments around bare herds have the names that the plan gives, each for itself.
+fn made_segments<'p>(
+    same: &Same<'_, '_>,
+    launch: &'p LaunchPlan,
+    taken: &mut BTreeMap<(NameKind, String), &'p str>,
+    expected: &Expected<'_, '_>,
+    findings: &mut Findings,
+) {
+    let planned: Vec<Option<&str>> =
+        launch.entries.iter().filter(|e| e.kind == EntryKind::BareHerd).map(|e| e.segment.as_deref()).collect();
+    if same.made_segments != planned {
+        let text = format!(
+            "launch `{}` has {:?} around its herds, the plan says {planned:?}",
+            launch.name, same.made_segments
+        );
+        wrong(expected, findings, text);
+    }
+    for name in planned.into_iter().flatten() {
+        if let Some(other) = taken.insert((NameKind::Segment, name.to_string()), &launch.name) {
+            let text = format!("launches `{other}` and `{}` share the segment `{name}`", launch.name);
+            wrong(expected, findings, text);
+        }
+    }
 }
 
 /// Names are the plan's, and what is local to one launch is not shared with another.

@@ -50,6 +50,10 @@ pub struct Same<'c, 'a> {
     pub merged: Rc<BTreeMap<(String, String), String>>,
     /// References to what is no symbol of the module, still to be judged.
     pub(crate) references: Vec<(String, String)>,
+    /// Herds that were compared, in the order of `a`.
+    pub(crate) herds: Vec<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
+    /// Names of the segments that `b` has around bare herds of `a`; none for one without a name.
+    pub(crate) made_segments: Vec<Option<&'a str>>,
     /// Definitions whose names were bound and that are still to be compared.
     pub(crate) pending: VecDeque<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
 }
@@ -65,6 +69,8 @@ impl<'c, 'a> Same<'c, 'a> {
             merged: Rc::default(),
             references: Vec::new(),
             offsets: HashMap::new(),
+            herds: Vec::new(),
+            made_segments: Vec::new(),
             symbols_a,
             symbols_b,
             pending: VecDeque::new(),
@@ -142,6 +148,9 @@ impl<'c, 'a> Same<'c, 'a> {
     /// As [`Same::op`], where the caller has compared the operands.
     pub(crate) fn op_but_operands(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
         self.pass_offsets(a);
+        if name(a) == "air.herd" {
+            self.herds.push((a, b));
+        }
         self.attributes(a, b) & self.results(a, b) & self.successors(a, b) & self.regions(a, b)
     }
 

@@ -1,9 +1,9 @@
 //! A bare herd or segment of a kernel against the launch that was made around it.
 
+use airlink_ir::melior::ir::ValueLike;
 use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::OperationLike;
-use airlink_ir::melior::ir::ValueLike;
-use airlink_ir::{OperationRef, Value, function_body, name};
+use airlink_ir::{OperationRef, Value, attr, function_body, name};
 
 use crate::same::{Same, ops_of};
 
@@ -21,12 +21,18 @@ impl<'c> Same<'c, 'c> {
         for (i, (x, y)) in a.operands().zip(inner.operands()).enumerate() {
             let origin = origin(y);
             let is_equal = match (constant(x), constant(origin)) {
-                (Some(p), Some(q)) => p.attribute("value").ok() == q.attribute("value").ok() && x.r#type() == y.r#type(),
+                (Some(p), Some(q)) => {
+                    p.attribute("value").ok() == q.attribute("value").ok() && x.r#type() == y.r#type()
+                }
                 _ => self.is_bound(x, origin),
             };
             if !is_equal {
                 return self.differ(Some(a), Some(inner), format!("operand {i} of the wrapped op is another value"));
             }
+        }
+        if name(a) == "air.herd" {
+            let segment = inner.parent_operation().map(airlink_ir::edit::untied);
+            self.made_segments.push(segment.and_then(|s| attr::string(s, "sym_name")));
         }
         self.op_but_operands(a, inner)
     }

@@ -110,7 +110,6 @@ codes! {
     AL0802 "file cannot be written"
     AL0803 "tool missing"
     AL0804 "tool failed"
-    AL0805 "target not available here"
 
     // AL09: airlink itself.
     AL0901 "internal error"

@@ -1,6 +1,6 @@
 //! The finding itself and the list that phases fill.
 
-use crate::{Code, FileId, Sources, Span};
+use crate::{Code, Sources, Span};
 
 /// How much a finding matters. Errors: what cannot compile, load or mean anything. Warnings: what compiles and is
 /// suspicious or silently wrong on the device. Notes: what airlink did for the user.
@@ -179,9 +179,7 @@ impl Findings {
     /// and otherwise the order in which they were pushed is kept.
     pub fn in_file_order(&self) -> Vec<&Finding> {
         let mut list: Vec<&Finding> = self.list.iter().collect();
-        list.sort_by_key(|f| {
-            f.primary_span().map_or((true, FileIdKey(None), 0), |s| (false, FileIdKey(Some(s.file)), s.start))
-        });
+        list.sort_by_key(|f| f.primary_span().map_or((true, None, 0), |s| (false, Some(s.file), s.start)));
         list
     }
 
@@ -193,14 +191,4 @@ impl Findings {
             }
         }
     }
-
-    /// Changes the severity of every finding that `select` picks.
-    pub fn set_severity(&mut self, severity: Severity, select: impl Fn(&Finding) -> bool) {
-        for f in self.list.iter_mut().filter(|f| select(f)) {
-            f.severity = severity;
-        }
-    }
 }
-
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct FileIdKey(Option<FileId>);

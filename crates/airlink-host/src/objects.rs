@@ -5,7 +5,7 @@ mod choice;
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_elf::{RenameOptions, plan_rename, rename};
 use airlink_graph::LaunchGraph;
-use airlink_ir::{Ir, Module, children, edit, parse_text};
+use airlink_ir::{Ir, Module, children, edit};
 use airlink_kernel::KernelSummary;
 use airlink_plan::{ObjectIdx, ObjectPlan, Plan};
 use airlink_rt::ManifestKernel;
@@ -120,15 +120,7 @@ fn reference_module<'c>(
 ) -> Result<Option<Module<'c>>, Reported> {
     let mut merged: Option<Module<'c>> = None;
     for (symbol, choice) in choices {
-        let text = reference::emit(choice.variant, symbol, &choice.inputs).unwrap_or_default();
-        let Some(module) = parse_text(ir, &text, "reference kernel") else {
-            let headline = format!("the reference kernel `{}` does not parse", choice.variant.name);
-            return Err(findings.fail(
-                Finding::error(codes::AL0901, headline)
-                    .found(ir.take_error_text())
-                    .remedy("this is a bug in airlink: please report it with the kernel that calls it"),
-            ));
-        };
+        let module = reference::module(ir, choice.variant, symbol, &choice.inputs, findings)?;
         match &merged {
             None => merged = Some(module),
             Some(all) => {

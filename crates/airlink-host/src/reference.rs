@@ -28,6 +28,7 @@ mod text;
 
 pub use fma::soft_fma;
 pub use math::math_function;
+pub(crate) use object::module;
 pub use object::object;
 
 use airlink_kernel::{KernelType, MemRefType};

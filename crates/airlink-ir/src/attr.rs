@@ -2,7 +2,7 @@
 
 use melior::ir::attribute::AttributeLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{Attribute, Identifier, OperationRef};
+use melior::ir::{Attribute, OperationRef};
 use mlir_sys as m;
 
 /// A string that MLIR owns. Text that is not UTF-8 reads as empty.
@@ -20,11 +20,6 @@ pub(crate) unsafe fn text<'a>(raw: m::MlirStringRef) -> &'a str {
 /// A `&str` as MLIR takes it.
 pub(crate) fn raw(text: &str) -> m::MlirStringRef {
     m::MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
-}
-
-pub(crate) fn identifier_text(identifier: Identifier<'_>) -> &str {
-    // SAFETY: identifiers are uniqued in the context, which outlives them.
-    unsafe { text(m::mlirIdentifierStr(identifier.to_raw())) }
 }
 
 /// The value of a string attribute of `op`.
@@ -93,9 +88,7 @@ pub fn entries<'c>(attribute: Attribute<'c>) -> Vec<(&'c str, Attribute<'c>)> {
 /// The value of an integer attribute, up to 64 bits.
 pub fn integer(attribute: Attribute<'_>) -> Option<i64> {
     // SAFETY: the attribute is valid and an integer.
-    unsafe {
-        m::mlirAttributeIsAInteger(attribute.to_raw()).then(|| m::mlirIntegerAttrGetValueInt(attribute.to_raw()))
-    }
+    unsafe { m::mlirAttributeIsAInteger(attribute.to_raw()).then(|| m::mlirIntegerAttrGetValueInt(attribute.to_raw())) }
 }
 
 /// The key of a `dense_resource` attribute.

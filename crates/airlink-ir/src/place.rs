@@ -1,6 +1,7 @@
 //! From MLIR locations to spans in the files that the user named.
 
 use airlink_diag::{FileId, Sources, Span};
+use airlink_mlir_sys as sys;
 use melior::ir::Location;
 use melior::ir::operation::OperationLike;
 
@@ -28,23 +29,15 @@ pub(crate) fn span(place: &Place, sources: &Sources) -> Option<Span> {
     Some(sources.word_span(sources.find(&place.file)?, place.line, place.column))
 }
 
-/// The file place that leads in a location: the callee of a call site, the first of fused ones, the child of a name.
+/// The first place in a file that a location contains.
 pub(crate) fn place(location: Location<'_>) -> Option<Place> {
-    if location.is_file_line_col_range() {
-        return Some(Place {
-            file: attr::identifier_text(location.file_line_col_range_filename()).to_string(),
-            line: location.file_line_col_range_start_line(),
-            column: location.file_line_col_range_start_column(),
-        });
+    let mut range = sys::AirlinkFileRange { file: attr::raw(""), line: 0, column: 0, end_line: 0, end_column: 0 };
+    // SAFETY: the location is valid; what it gives lives in the context.
+    unsafe {
+        sys::airlinkLocationResolve(location.to_raw(), &mut range).then(|| Place {
+            file: attr::text(range.file).to_string(),
+            line: range.line as usize,
+            column: range.column as usize,
+        })
     }
-    if location.is_call_site() {
-        return place(location.call_site_callee()).or_else(|| place(location.call_site_caller()));
-    }
-    if location.is_name() {
-        return place(location.name_child_location());
-    }
-    if location.is_fused() {
-        return (0..location.fused_num_locations()).find_map(|i| place(location.fused_location(i)));
-    }
-    None
 }

@@ -11,7 +11,7 @@ use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, Module, OperationRef, Type, Value, ValueLike};
+use melior::ir::{Attribute, Module, OperationRef, Type, TypeLike, Value, ValueLike};
 
 use crate::{Walk, attr, children, function_body, name, span_of, walk};
 
@@ -198,12 +198,17 @@ fn visit_entry(
         }
         _ => {}
     }
-    if summary.first_async.is_none() && op.results().any(|r| r.r#type().to_string() == "!air.async.token") {
+    if summary.first_async.is_none() && op.results().any(|r| is_token(r.r#type())) {
         summary.first_async = Some(at.span(op));
     }
     for child in children(op) {
         visit_entry(child, herd_link, summary, externs, at);
     }
+}
+
+fn is_token(ty: Type<'_>) -> bool {
+    // SAFETY: the type is valid.
+    unsafe { airlink_mlir_sys::airlinkTypeIsAsyncToken(ty.to_raw()) }
 }
 
 fn herd_summary(herd: OperationRef<'_, '_>, at: At<'_>) -> HerdSummary {
@@ -232,11 +237,7 @@ pub fn hierarchy_args<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<(Value<'c, 'a>, V
     let operands: Vec<_> = op.operands().collect();
     let outer = &operands[operands.len() - arg_count.min(operands.len())..];
     let first_inner = body.argument_count() - arg_count;
-    outer
-        .iter()
-        .enumerate()
-        .filter_map(|(i, o)| Some((*o, body.argument(first_inner + i).ok()?.into())))
-        .collect()
+    outer.iter().enumerate().filter_map(|(i, o)| Some((*o, body.argument(first_inner + i).ok()?.into()))).collect()
 }
 
 /// How many ids the iteration space has: from the operand segments, where extents are the last group but one.

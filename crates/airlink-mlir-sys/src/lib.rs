@@ -24,10 +24,7 @@ pub use parse::*;
 
 use std::ffi::c_void;
 
-use mlir_sys::{
-    MlirAttribute, MlirBlock, MlirContext, MlirDialectHandle, MlirLocation, MlirOperation, MlirStringRef, MlirType,
-    MlirValue,
-};
+use mlir_sys::{MlirAttribute, MlirDialectHandle, MlirLocation, MlirOperation, MlirStringRef, MlirType};
 
 // The dialect: mlir/lib/AIR.
 unsafe extern "C" {
@@ -35,49 +32,10 @@ unsafe extern "C" {
     pub fn mlirGetDialectHandle__air__() -> MlirDialectHandle;
     /// Whether `r#type` is `!air.async.token`.
     pub fn airlinkTypeIsAsyncToken(r#type: MlirType) -> bool;
-    /// `!air.async.token`. Loads the dialect into `context` if it is not loaded.
-    pub fn airlinkAsyncTokenTypeGet(context: MlirContext) -> MlirType;
-    /// Whether `r#type` is `!air.universe`.
-    pub fn airlinkTypeIsUniverse(r#type: MlirType) -> bool;
-    /// Whether `attribute`, which may be null, is `#air.symmetric_heap`.
-    pub fn airlinkAttributeIsSymmetricHeap(attribute: MlirAttribute) -> bool;
-}
-
-// Clones: mlir/lib/Shims/Clone.cpp.
-unsafe extern "C" {
-    /// A detached clone of `op`, regions included, in which `to[i]` stands for `from[i]`. The caller owns it.
-    pub fn airlinkCloneMapped(
-        op: MlirOperation,
-        count: isize,
-        from: *const MlirValue,
-        to: *const MlirValue,
-    ) -> MlirOperation;
-    /// Clones the operations of `source`, all but its terminator, before `anchor`. `arguments` stand for the block's
-    /// arguments; `results` receives what the terminator's operands became. False, and nothing is done, if a count or
-    /// the type of an argument differs.
-    pub fn airlinkInlineBlock(
-        source: MlirBlock,
-        anchor: MlirOperation,
-        argument_count: isize,
-        arguments: *const MlirValue,
-        result_count: isize,
-        results: *mut MlirValue,
-    ) -> bool;
 }
 
 // Anything with FunctionOpInterface: mlir/lib/Shims/Function.cpp.
 unsafe extern "C" {
-    /// Inserts an argument before argument #`index`, or last. `attributes` is a dictionary or null. False if `function`
-    /// is none or has no such place.
-    pub fn airlinkFunctionInsertArgument(
-        function: MlirOperation,
-        index: isize,
-        r#type: MlirType,
-        attributes: MlirAttribute,
-        location: MlirLocation,
-    ) -> bool;
-    /// Removes argument #`index`. False if there is none or the body uses it.
-    pub fn airlinkFunctionEraseArgument(function: MlirOperation, index: isize) -> bool;
     /// Sets an attribute of argument #`index`; null removes it. False if there is no such argument.
     pub fn airlinkFunctionSetArgumentAttribute(
         function: MlirOperation,

@@ -332,8 +332,8 @@ pub fn normalize(args: impl Iterator<Item = std::ffi::OsString>) -> Vec<std::ffi
 }
 
 impl Shared {
-    /// The options given that nothing implements yet, for this command. An option that a command has no use for but
-    /// that exists is accepted, as compilers do.
+    /// The options given that nothing implements yet, for this command. An option that exists and that a command has no
+    /// use for is accepted, as compilers do.
     pub fn unimplemented(&self, command: &Command) -> Vec<&'static str> {
         let mut list = Vec::new();
         let mut add = |given: bool, name| {
@@ -343,9 +343,20 @@ impl Shared {
         };
         add(self.target == Target::Npu2, "--target npu2");
         add(self.toolchain.is_some(), "--toolchain");
-        let _ = command;
-        add(matches!(self.format, Some(Format::Html)) || self.emit.contains(&Emit::Html), "--format html");
-        add(matches!(self.format, Some(Format::Dot)) || self.emit.contains(&Emit::Dot), "--format dot");
+        add(self.no_pingpong, "--no-pingpong");
+        add(!self.runtime_tiling.is_empty(), "--runtime-tiling");
+        add(self.stack_bytes.is_some(), "--stack-bytes");
+        add(self.jobs.is_some(), "-j");
+        add(self.is_depfile_wanted() && !matches!(command, Command::Stitch(_)), "-MD, -MF, -MP, -MT");
+        // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.
+        let is_plan = matches!(command, Command::Plan(_));
+        let prints_json = is_plan || matches!(command, Command::Inspect(_) | Command::Doctor(_));
+        let wants = |format, emit| self.format == Some(format) || (is_plan && self.emit.contains(&emit));
+        add(wants(Format::Html, Emit::Html), "--format html");
+        add(wants(Format::Dot, Emit::Dot), "--format dot");
+        add(self.format == Some(Format::Json) && !prints_json, "--format json");
+        let artefacts = [Emit::Elf, Emit::Mlir, Emit::Obj, Emit::Map];
+        add(self.emit.iter().any(|e| artefacts.contains(e) == is_plan), "this kind of --emit");
         list
     }
 

@@ -11,8 +11,8 @@ use airlink_plan::{FoundObjects, ObjectInfo};
 use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
 
-use crate::paths;
 use crate::invocation::Invocation;
+use crate::paths;
 
 /// A launch graph, its kernels parsed and summarised, and its objects.
 pub struct Loaded<'c> {
@@ -61,6 +61,9 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
     let mut loaded =
         Loaded { graph, kernels, modules, objects: FoundObjects::new(), object_bytes: IndexMap::new(), files };
     loaded.find_objects(path, &library_dirs, findings)?;
+    if invocation.options.verbose > 0 {
+        loaded.files.iter().for_each(|file| eprintln!("read {file}"));
+    }
     Ok(loaded)
 }
 

@@ -1,4 +1,4 @@
-// C functions that register the dialect and make its types.
+// C functions that register the dialect and tell its types.
 #include "airlink/AIR/AIRDialect.h"
 
 #include "mlir-c/IR.h"
@@ -14,17 +14,5 @@ MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(AIR, air, airlink::air::AIRDialect)
 extern "C" {
 
 bool airlinkTypeIsAsyncToken(MlirType type) { return llvm::isa<airlink::air::AsyncTokenType>(unwrap(type)); }
-
-MlirType airlinkAsyncTokenTypeGet(MlirContext context) {
-  unwrap(context)->getOrLoadDialect<airlink::air::AIRDialect>();
-  return wrap(mlir::Type(airlink::air::AsyncTokenType::get(unwrap(context))));
-}
-
-bool airlinkTypeIsUniverse(MlirType type) { return llvm::isa<airlink::air::UniverseType>(unwrap(type)); }
-
-bool airlinkAttributeIsSymmetricHeap(MlirAttribute attribute) {
-  mlir::Attribute inner = unwrap(attribute);
-  return inner && llvm::isa<airlink::air::SymmetricHeapAttr>(inner);
-}
 
 } // extern "C"

@@ -60,7 +60,7 @@ impl<'c, 'a> Same<'c, 'a> {
                 Some(kind) => self.names.bind(kind, x, y),
                 None => self.names.bind(NameKind::of_symbol(op), x, y),
             },
-            // Objects are judged with the externs that a herd calls: see `Same::links`.
+            // Objects are judged apart: against each other by `Same::links`, against a plan with the launch.
             ("link_with", Some(_), Some(_)) => true,
             _ => self.attribute(x, y),
         }

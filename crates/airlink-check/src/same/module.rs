@@ -13,7 +13,7 @@ pub fn modules<'c, 'a>(a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> Vec<
     same.public_functions(a, b);
     same.definitions();
     same.the_rest();
-    same.links(a, b);
+    same.links();
     same.differences
 }
 
@@ -83,7 +83,7 @@ impl<'c, 'a> Same<'c, 'a> {
     }
 
     /// Compares the objects of externs and herds: a file counts, unless it maps along with its symbol.
-    pub fn links(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) {
+    fn links(&mut self) {
         let externs: Vec<_> = self.symbols_a.iter().filter(|op| NameKind::of_symbol(*op) == NameKind::Extern).collect();
         let mut files = std::collections::BTreeSet::new();
         for x in externs {
@@ -97,9 +97,9 @@ impl<'c, 'a> Same<'c, 'a> {
             }
             files.insert((file_x.unwrap_or_default(), file_y.unwrap_or_default()));
         }
-        let (herds_a, herds_b) = (airlink_ir::collect(a, "air.herd"), airlink_ir::collect(b, "air.herd"));
-        for (x, y) in herds_a.into_iter().zip(herds_b) {
-            let pair = (attr::string(x, "link_with").unwrap_or_default(), attr::string(y, "link_with").unwrap_or_default());
+        for (x, y) in std::mem::take(&mut self.herds) {
+            let pair =
+                (attr::string(x, "link_with").unwrap_or_default(), attr::string(y, "link_with").unwrap_or_default());
             if pair.0 != pair.1 && !files.contains(&pair) {
                 let text = format!("a herd links with {:?} against {:?}", pair.0, pair.1);
                 self.differ(Some(x), Some(y), text);

@@ -193,8 +193,9 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let elf = &mut plan.elfs[elf];
     let count = elf.launches.len();
     let (first, second) = (random.below(count), random.below(count));
+    let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
-    let kind = match random.below(6) {
+    let kind = match random.below(8) {
         0 => {
             let (i, j) = (random.below(launch.operands.len()), random.below(launch.operands.len()));
             if launch.operands[i] == launch.operands[j] {
@@ -213,7 +214,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             launch.externs.get_index_mut(at)?.1.symbol.push('x');
             "plan: another extern"
         }
-        3 if first != second && elf.launches[first].kernel != elf.launches[second].kernel => {
+        3 if other_kernels => {
             elf.launches.swap(first, second);
             "plan: swapped launches"
         }
@@ -225,6 +226,16 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             let at = random.below(elf.externs.len());
             elf.externs.get_mut(at)?.link_with = Some("x.o".into());
             "plan: another object"
+        }
+        6 => {
+            let entry = launch.entries.iter_mut().find(|e| e.segment.is_some())?;
+            entry.segment.as_mut()?.push('x');
+            "plan: another segment"
+        }
+        7 => {
+            let at = random.below(launch.files.len());
+            launch.files.get_index_mut(at)?.1.push('x');
+            "plan: another file of herds"
         }
         _ => return None,
     };

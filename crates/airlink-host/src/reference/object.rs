@@ -1,7 +1,7 @@
 //! The object of a reference kernel.
 
 use airlink_diag::{Finding, Findings, Reported, codes};
-use airlink_ir::{Ir, parse_text};
+use airlink_ir::{Ir, Module, parse_text};
 use airlink_kernel::KernelType;
 
 use super::{Variant, emit};
@@ -20,15 +20,27 @@ pub fn object(
     options: &HostOptions,
     findings: &mut Findings,
 ) -> Result<Vec<u8>, Reported> {
-    let text = emit(variant, symbol, inputs).unwrap_or_default();
-    let what = format!("reference kernel `{}`", variant.name);
-    match parse_text(ir, &text, &what) {
-        Some(module) if !text.is_empty() => lower::object(ir, module, &what, options, findings),
-        _ => {
-            let finding = Finding::error(codes::AL0901, format!("the {what} could not be made for `@{symbol}`"))
+    let module = module(ir, variant, symbol, inputs, findings)?;
+    lower::object(ir, module, &format!("reference kernel `{}`", variant.name), options, findings)
+}
+
+/// The kernel as a module that defines `symbol` for operands of these types.
+///
+/// # Errors
+/// AL0901 where the kernel does not take the operands.
+pub(crate) fn module<'c>(
+    ir: &'c Ir,
+    variant: Variant,
+    symbol: &str,
+    inputs: &[KernelType],
+    findings: &mut Findings,
+) -> Result<Module<'c>, Reported> {
+    emit(variant, symbol, inputs).and_then(|text| parse_text(ir, &text, "reference kernel")).ok_or_else(|| {
+        let headline = format!("the reference kernel `{}` could not be made for `@{symbol}`", variant.name);
+        findings.fail(
+            Finding::error(codes::AL0901, headline)
                 .found(ir.take_error_text())
-                .remedy("this is a bug in airlink: please report it with the kernel that calls it");
-            Err(findings.fail(finding))
-        }
-    }
+                .remedy("this is a bug in airlink: please report it with the kernel that calls it"),
+        )
+    })
 }

@@ -191,16 +191,38 @@ fn touches<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<(Value<'c, 'a>, Touch)> {
     let kinds: &[Touch] = match op_name {
         _ if memrefs.is_empty() || is_view(op_name) => return Vec::new(),
         "memref.dealloc" | "memref.dim" | "memref.prefetch" | "memref.rank" => return Vec::new(),
-        "air.launch" | "air.segment" | "air.herd" | "air.rank" | "scf.for" | "scf.yield" | "scf.if" | "cf.br"
-        | "cf.cond_br" | "air.execute" | "air.execute_terminator" | "func.return" | "air.wait_all" => return Vec::new(),
+        "air.launch"
+        | "air.segment"
+        | "air.herd"
+        | "air.rank"
+        | "scf.for"
+        | "scf.yield"
+        | "scf.if"
+        | "cf.br"
+        | "cf.cond_br"
+        | "air.execute"
+        | "air.execute_terminator"
+        | "func.return"
+        | "air.wait_all" => return Vec::new(),
         // The destination stands first.
         "air.dma_memcpy_nd" => return reversed(&memrefs),
         "air.channel.put" => &[Read],
         "air.channel.get" => &[Write],
-        "memref.load" | "affine.load" | "vector.load" | "affine.vector_load" | "vector.transfer_read"
-        | "vector.maskedload" | "vector.gather" => &[Read],
-        "memref.store" | "affine.store" | "vector.store" | "affine.vector_store" | "vector.transfer_write"
-        | "vector.maskedstore" | "vector.scatter" | "linalg.fill" => &[Write],
+        "memref.load"
+        | "affine.load"
+        | "vector.load"
+        | "affine.vector_load"
+        | "vector.transfer_read"
+        | "vector.maskedload"
+        | "vector.gather" => &[Read],
+        "memref.store"
+        | "affine.store"
+        | "vector.store"
+        | "affine.vector_store"
+        | "vector.transfer_write"
+        | "vector.maskedstore"
+        | "vector.scatter"
+        | "linalg.fill" => &[Write],
         "memref.copy" | "linalg.copy" => &[Read, Write],
         // An op that is not known may do both.
         _ => return memrefs.iter().flat_map(|v| [(*v, Read), (*v, Write)]).collect(),

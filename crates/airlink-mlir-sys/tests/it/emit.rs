@@ -3,7 +3,6 @@
 use std::ptr::from_mut;
 
 use airlink_mlir_sys::*;
-use melior::ir::operation::OperationLike;
 
 use crate::support::{append, context, diagnostics, parse, run, string_ref};
 

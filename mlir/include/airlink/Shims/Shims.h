@@ -12,15 +12,7 @@ extern "C" {
 // Parse.cpp
 MlirModule airlinkModuleParse(MlirContext context, MlirStringRef source, MlirStringRef fileName);
 
-// Clone.cpp
-MlirOperation airlinkCloneMapped(MlirOperation op, intptr_t count, const MlirValue *from, const MlirValue *to);
-bool airlinkInlineBlock(MlirBlock source, MlirOperation anchor, intptr_t argumentCount, const MlirValue *arguments,
-                        intptr_t resultCount, MlirValue *results);
-
 // Function.cpp
-bool airlinkFunctionInsertArgument(MlirOperation function, intptr_t index, MlirType type, MlirAttribute attributes,
-                                   MlirLocation location);
-bool airlinkFunctionEraseArgument(MlirOperation function, intptr_t index);
 bool airlinkFunctionSetArgumentAttribute(MlirOperation function, intptr_t index, MlirStringRef name,
                                          MlirAttribute attribute);
 MlirAttribute airlinkFunctionGetArgumentAttributes(MlirOperation function, intptr_t index);
