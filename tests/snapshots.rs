@@ -3,7 +3,8 @@
 use crate::project::{airlink, fixture};
 
 /// The graphs whose stages are kept; small, so that a difference can be read.
-const GRAPHS: &[&str] = &["small_o_ffn", "nway", "decode_layer", "views", "views_offset", "blocks", "two_launches", "channels"];
+const GRAPHS: &[&str] =
+    &["small_o_ffn", "nway", "decode_layer", "views", "views_offset", "blocks", "two_launches", "channels"];
 
 #[test]
 fn plans_are_as_kept() {

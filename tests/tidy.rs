@@ -27,15 +27,8 @@ const LAYERS: &[(&str, u8)] = &[
 ];
 
 /// Crates that build and test without MLIR.
-const WITHOUT_MLIR: &[&str] = &[
-    "airlink-diag",
-    "airlink-kernel",
-    "airlink-rt",
-    "airlink-elf",
-    "airlink-graph",
-    "airlink-plan",
-    "airlink-fuzz",
-];
+const WITHOUT_MLIR: &[&str] =
+    &["airlink-diag", "airlink-kernel", "airlink-rt", "airlink-elf", "airlink-graph", "airlink-plan", "airlink-fuzz"];
 
 /// Crates that may hold `unsafe`.
 const WITH_UNSAFE: &[&str] = &["airlink-mlir-sys", "airlink-ir", "airlink-rt"];

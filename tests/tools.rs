@@ -12,7 +12,12 @@ fn init_writes_a_graph_that_stitches_as_it_stands() {
     let (gemv, add) = (kernel("gemv/256x256_t8.air.mlir"), kernel("add/256.air.mlir"));
     airlink(folder.path(), &["init", &gemv, &add, &gemv, "-o", "g.toml"]).expect(0);
     let text = std::fs::read_to_string(folder.path().join("g.toml")).unwrap();
-    for part in ["# r  memref<256x256xbf16>", "# w  memref<256xbf16>", "@matvec_vectorized_bf16_bf16 of mv.o", "without a launch"] {
+    for part in [
+        "# r  memref<256x256xbf16>",
+        "# w  memref<256xbf16>",
+        "@matvec_vectorized_bf16_bf16 of mv.o",
+        "without a launch",
+    ] {
         assert!(text.contains(part), "`{part}` is missing in\n{text}");
     }
     airlink(folder.path(), &["stitch", "g.toml", "-o", "out", "-q"]).expect(0);

@@ -11,7 +11,9 @@ use crate::project::{airlink, files, fixture, shared};
 
 #[test]
 fn fused_equals_unfused_bit_for_bit() {
-    for graph in ["small_o_ffn", "nway", "decode_layer", "views", "views_offset", "blocks", "two_launches", "llama_o_ffn"] {
+    for graph in
+        ["small_o_ffn", "nway", "decode_layer", "views", "views_offset", "blocks", "two_launches", "llama_o_ffn"]
+    {
         let outcome = airlink(&fixture("graphs"), &["verify", &format!("{graph}.toml")]).expect(0);
         assert!(outcome.stdout.contains("bit-exact: "), "{graph}: {}", outcome.stdout);
     }
@@ -49,7 +51,9 @@ fn views_at_an_offset_compute_what_separate_buffers_do() {
         let arrays = [("a", noise(1, 256, 1.0)), ("b", noise(2, 256, 1.0)), ("weight", weight), ("packed", three_rows)];
         airlink(folder.path(), &["stitch", "g.toml", "-o", ".", "--emit", "elf", "-q"]).expect(0);
         let mut args = vec!["run".to_string(), "g.elf".into(), "-o".into(), "out".into()];
-        for (name, values) in arrays.iter().filter(|(name, _)| graph.contains("packed") == (*name == "packed") || name.len() == 1) {
+        for (name, values) in
+            arrays.iter().filter(|(name, _)| graph.contains("packed") == (*name == "packed") || name.len() == 1)
+        {
             let shape: &[usize] = if *name == "packed" { &[3, 256] } else { &[256] };
             std::fs::write(folder.path().join(format!("{name}.npy")), npy(shape, values)).unwrap();
             args.extend(["--arg".to_string(), format!("{name}={name}.npy")]);
@@ -76,7 +80,8 @@ fn three_k_and_two_tile_m_are_renamed_by_name() {
     }
     let elf = &written.iter().find(|(n, _)| n == "nway.elf").unwrap().1;
     let file = object::File::parse(&**elf).unwrap();
-    let undefined: Vec<&str> = file.dynamic_symbols().filter(|s| s.is_undefined()).filter_map(|s| s.name().ok()).collect();
+    let undefined: Vec<&str> =
+        file.dynamic_symbols().filter(|s| s.is_undefined()).filter_map(|s| s.name().ok()).collect();
     let allowed = ["memcpy", "memmove", "memset", ""];
     assert!(undefined.iter().all(|s| allowed.contains(s)), "{undefined:?}");
 }
@@ -95,7 +100,8 @@ fn defined(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn same_inputs_give_the_same_bytes_from_any_folder() {
-    let (a, b) = (tempfile::tempdir().unwrap(), tempfile::Builder::new().prefix("a path with blanks ").tempdir().unwrap());
+    let (a, b) =
+        (tempfile::tempdir().unwrap(), tempfile::Builder::new().prefix("a path with blanks ").tempdir().unwrap());
     let graph = fixture("graphs/small_o_ffn.toml");
     airlink(&fixture("graphs"), &["stitch", "small_o_ffn.toml", "-o", a.path().to_str().unwrap(), "-q"]).expect(0);
     airlink(b.path(), &["stitch", graph.to_str().unwrap(), "-o", "out", "-q"]).expect(0);
@@ -113,13 +119,39 @@ fn same_inputs_give_the_same_bytes_from_any_folder() {
 
 /// Buffers of a layer half: as the oracle names them, in the order of its fields.
 const OURS: [&str; 15] = [
-    "wo", "attn_out", "proj", "x", "res", "w_ffn_norm", "normed", "w_gate", "gate_out", "w_up", "up_out", "act", "w_down",
-    "down_out", "y",
+    "wo",
+    "attn_out",
+    "proj",
+    "x",
+    "res",
+    "w_ffn_norm",
+    "normed",
+    "w_gate",
+    "gate_out",
+    "w_up",
+    "up_out",
+    "act",
+    "w_down",
+    "down_out",
+    "y",
 ];
 /// The same as the shared eight-launch graph names them.
 const SHARED: [&str; 15] = [
-    "wo", "attn_out", "proj", "x", "res1", "ffn_norm_w", "normed2", "wgate", "gate", "wup", "up", "swiglu", "wdown",
-    "down", "y",
+    "wo",
+    "attn_out",
+    "proj",
+    "x",
+    "res1",
+    "ffn_norm_w",
+    "normed2",
+    "wgate",
+    "gate",
+    "wup",
+    "up",
+    "swiglu",
+    "wdown",
+    "down",
+    "y",
 ];
 
 /// The layer half at both sizes, each launch judged on what it read.
@@ -144,7 +176,21 @@ fn judge(graph: &Path, names: [&str; 15], size: (usize, usize), norm: fn(&[u16],
     let [wo, attn_out, proj, x, res, w_ffn_norm, normed, w_gate, gate_out, w_up, up_out, act, w_down, down_out, y] =
         names.map(|name| buffers.get(name).unwrap_or_else(|| panic!("no buffer `{name}`")).as_slice());
     let half = PostAttention {
-        wo, attn_out, proj, x, res, w_ffn_norm, normed, w_gate, gate_out, w_up, up_out, act, w_down, down_out, y,
+        wo,
+        attn_out,
+        proj,
+        x,
+        res,
+        w_ffn_norm,
+        normed,
+        w_gate,
+        gate_out,
+        w_up,
+        up_out,
+        act,
+        w_down,
+        down_out,
+        y,
     };
     for (launch, agreement) in half.judge(norm) {
         assert!(agreement.holds(), "{}: launch {launch}: {agreement:?}", graph.display());

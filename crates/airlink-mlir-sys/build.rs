@@ -218,7 +218,8 @@ fn build_settings(tree: &Tree) -> cc::Build {
     // LLVM's headers use neither exceptions nor, in Debian's build, -fno-rtti: our RTTI must match theirs.
     build.cpp(true).std("c++17").debug(false).opt_level(2).warnings(true).flag("-fno-exceptions");
     // Patterns and interfaces fix signatures whose arguments we do not all need.
-    build.flag_if_supported("-Wno-unused-parameter")
+    build
+        .flag_if_supported("-Wno-unused-parameter")
         // GCC 12 sees such uses in LLVM's own headers.
         .flag_if_supported("-Wno-maybe-uninitialized");
     build.include(&tree.include).include(tree.generated());

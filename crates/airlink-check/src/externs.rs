@@ -24,7 +24,8 @@ pub(crate) fn check<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, '_>,
             report(op, text, findings);
         }
         let ty = op.attribute("function_type").map(|t| t.to_string()).unwrap_or_default();
-        let types = |list: &[airlink_kernel::KernelType]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let types =
+            |list: &[airlink_kernel::KernelType]| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let results = match &planned.results[..] {
             [one] => one.to_string(),
             many => format!("({})", types(many)),
@@ -53,10 +54,7 @@ pub(crate) fn check<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, '_>,
 }
 
 /// Whether a herd calls symbols of several objects, so that its own `link_with` can name only one of them.
-fn is_mixed<'c>(
-    herd: OperationRef<'c, 'c>,
-    declared: &std::collections::BTreeMap<&str, OperationRef<'c, 'c>>,
-) -> bool {
+fn is_mixed<'c>(herd: OperationRef<'c, 'c>, declared: &std::collections::BTreeMap<&str, OperationRef<'c, 'c>>) -> bool {
     let files: std::collections::BTreeSet<_> = collect(herd, "func.call")
         .into_iter()
         .filter_map(|c| declared.get(attr::flat_symbol(c, "callee")?))

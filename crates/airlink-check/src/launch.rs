@@ -13,7 +13,7 @@ use airlink_kernel::{EntryKind, LocalKind};
 use airlink_plan::LaunchPlan;
 
 use crate::same::{NameKind, Same, Symbols, blocks, ops_of};
-use crate::{Expected, views};
+use crate::{Expected, carried, views, wiring};
 
 /// What the fused function is called to account for: a place in its blocks that moves from launch to launch.
 struct Cursor<'c> {
@@ -41,6 +41,9 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
     let planned: Vec<_> = expected.elf.args.iter().map(|a| a.ty.to_string()).collect();
     if types != planned {
         return wrong(expected, findings, format!("arguments are {types:?}, the plan says {planned:?}"));
+    }
+    for text in wiring::check(expected).into_iter().chain(carried::check(root, function, expected)) {
+        wrong(expected, findings, text);
     }
     let mut cursor = Cursor::new(function);
     let (view_values, view_op_count) = match views::read(expected.graph, expected.elf, &args, &cursor.ops) {

@@ -3,11 +3,13 @@
 //!
 //! Only [`check`] makes a [`CheckedProgram`], and emitters accept nothing else.
 
+mod carried;
 mod externs;
 mod launch;
 mod nesting;
 pub mod same;
 mod views;
+mod wiring;
 mod wrapped;
 
 use airlink_diag::{Finding, Findings, Reported, codes};

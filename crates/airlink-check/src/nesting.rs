@@ -2,7 +2,7 @@
 
 use airlink_diag::{Finding, Findings, codes};
 use airlink_ir::melior::ir::operation::OperationLike;
-use airlink_ir::{OperationRef, name, walk, Walk};
+use airlink_ir::{OperationRef, Walk, name, walk};
 
 use crate::Expected;
 
@@ -21,9 +21,10 @@ pub(crate) fn check(root: OperationRef<'_, '_>, expected: &Expected<'_, '_>, fin
         Walk::Into
     });
     for (kind, wanted, location) in wrong {
-        let finding = Finding::error(codes::AL0603, format!("an `{kind}` of `{}` sits in no `{wanted}`", expected.elf.name))
-            .maybe_at(airlink_ir::locate(location, &findings.sources), "this one")
-            .maybe_also(Some(expected.graph.name.span), "the graph");
+        let finding =
+            Finding::error(codes::AL0603, format!("an `{kind}` of `{}` sits in no `{wanted}`", expected.elf.name))
+                .maybe_at(airlink_ir::locate(location, &findings.sources), "this one")
+                .maybe_also(Some(expected.graph.name.span), "the graph");
         findings.push(finding);
     }
 }

@@ -53,7 +53,9 @@ pub(crate) fn read<'c>(
 fn numbers(op: OperationRef<'_, '_>, attribute: &str) -> Vec<u64> {
     let text = op.attribute(attribute).map(|a: Attribute| a.to_string()).unwrap_or_default();
     // `array<i64: 0, 128>`
-    text.trim_start_matches("array<i64").trim_start_matches(':').trim_end_matches('>')
+    text.trim_start_matches("array<i64")
+        .trim_start_matches(':')
+        .trim_end_matches('>')
         .split(',')
         .filter_map(|n| n.trim().parse().ok())
         .collect()

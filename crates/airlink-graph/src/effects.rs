@@ -76,7 +76,13 @@ impl LaunchGraph {
                     };
                     if happens {
                         let (range, span) = (operand.range, operand.span);
-                        effects[operand.buffer.0].push(Effect { step_index, is_write: phase == 1, range, span, op_span });
+                        effects[operand.buffer.0].push(Effect {
+                            step_index,
+                            is_write: phase == 1,
+                            range,
+                            span,
+                            op_span,
+                        });
                     }
                 }
             }
@@ -123,7 +129,10 @@ fn buffer_edges(buffer: BufferIdx, effects: &[Effect], edges: &mut IndexSet<(usi
             link(&readers, Dependence::WriteAfterRead);
             link(&writers, Dependence::WriteAfterWrite);
             for list in [&mut readers, &mut writers] {
-                *list = list.iter().flat_map(|t| subtract(t.range, here.range).map(|range| Touch { range, ..*t })).collect();
+                *list = list
+                    .iter()
+                    .flat_map(|t| subtract(t.range, here.range).map(|range| Touch { range, ..*t }))
+                    .collect();
             }
             writers.push(here);
         } else {

@@ -26,5 +26,5 @@ pub use graph::{
 pub use read::{EXPANDED_MAX, read};
 pub use resolve::{kernel_functions, resolve};
 pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists, roles};
-pub use words::suggest;
 pub use text::text;
+pub use words::suggest;

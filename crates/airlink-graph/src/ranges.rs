@@ -14,16 +14,19 @@ impl Ranges {
         // Those that touch the new one melt into it.
         let from = self.0.partition_point(|r| r.end < range.start);
         let to = self.0.partition_point(|r| r.start <= range.end);
-        let melted = self.0[from..to].iter().fold(range, |m, r| ByteRange { start: m.start.min(r.start), end: m.end.max(r.end) });
+        let melted = self.0[from..to]
+            .iter()
+            .fold(range, |m, r| ByteRange { start: m.start.min(r.start), end: m.end.max(r.end) });
         self.0.splice(from..to, [melted]);
     }
 
     /// The parts of `range` that the set lacks.
     pub fn missing(&self, range: ByteRange) -> Vec<ByteRange> {
         let from = self.0.partition_point(|r| r.end <= range.start);
-        self.0[from..].iter().take_while(|r| r.start < range.end).fold(vec![range], |rest, r| {
-            rest.into_iter().flat_map(|piece| subtract(piece, *r)).collect()
-        })
+        self.0[from..]
+            .iter()
+            .take_while(|r| r.start < range.end)
+            .fold(vec![range], |rest, r| rest.into_iter().flat_map(|piece| subtract(piece, *r)).collect())
     }
 }
 

@@ -100,7 +100,9 @@ fn read_graph(mut table: Table) -> Option<Head> {
 }
 
 /// Merges arrays of tables by the places of their headers: TOML keeps the order within each array only.
-fn in_file_order<'t, const N: usize>(arrays: [(&'static str, TableArray<'t>); N]) -> Vec<(&'static str, table::Item<'t>)> {
+fn in_file_order<'t, const N: usize>(
+    arrays: [(&'static str, TableArray<'t>); N],
+) -> Vec<(&'static str, table::Item<'t>)> {
     let mut all: Vec<_> = arrays.into_iter().flat_map(|(key, tables)| tables.map(move |t| (key, t))).collect();
     all.sort_by_key(|(_, t)| t.span.start);
     all
@@ -121,7 +123,8 @@ fn report_syntax(file: FileId, text: &str, errors: &[toml::de::Error], findings:
     let mut reported = None;
     for error in errors.iter().take(SYNTAX_FINDINGS_MAX) {
         let range = error.span().unwrap_or(0..0);
-        let span = Span::new(file, range.start.min(text.len())..range.end.min(text.len()).max(range.start.min(text.len())));
+        let span =
+            Span::new(file, range.start.min(text.len())..range.end.min(text.len()).max(range.start.min(text.len())));
         // The parser bounds its recursion itself; what it then says deserves the code of its own.
         let is_depth = error.message().contains("recurs");
         let finding = if is_depth {

@@ -13,8 +13,8 @@ use indexmap::{IndexMap, IndexSet};
 
 use crate::words::count_of;
 use crate::{
-    Buffer, BufferEntry, BufferIdx, ByteRange, GraphFile, HostEntry, HostIdx, HostOperand, HostStep, Launch, LaunchEntry,
-    LaunchGraph, LaunchIdx, Operand, Placed, Step, StepEntry, View, ViewEntry, ViewIdx,
+    Buffer, BufferEntry, BufferIdx, ByteRange, GraphFile, HostEntry, HostIdx, HostOperand, HostStep, Launch,
+    LaunchEntry, LaunchGraph, LaunchIdx, Operand, Placed, Step, StepEntry, View, ViewEntry, ViewIdx,
 };
 
 /// Binds every name of `graph` and checks it against the kernels, keyed by their paths as the graph spells them.
@@ -100,7 +100,9 @@ impl Resolver<'_> {
             match step {
                 StepEntry::Launch(entry) => {
                     let args = functions.next().copied().flatten().map(|(_, f)| &f.args[..]).unwrap_or_default();
-                    for (i, name) in entry.args.value.iter().enumerate().filter(|(_, n)| !views.contains(n.value.as_str())) {
+                    for (i, name) in
+                        entry.args.value.iter().enumerate().filter(|(_, n)| !views.contains(n.value.as_str()))
+                    {
                         // A wrong count leaves open which argument is meant.
                         let arg = args.get(i).filter(|_| args.len() == entry.args.value.len());
                         self.use_buffer(name, arg.map(|a| (types::normal(&a.ty), a.span)));
@@ -188,12 +190,17 @@ impl Resolver<'_> {
 
     fn wrong_count(&mut self, entry: &LaunchEntry, summary: &FunctionSummary) {
         let (given, taken) = (entry.args.value.len(), summary.args.len());
-        let is_used = |index: &usize| summary.entries.iter().any(|e| e.accesses.get(*index).is_some_and(|a| !a.is_none()));
+        let is_used =
+            |index: &usize| summary.entries.iter().any(|e| e.accesses.get(*index).is_some_and(|a| !a.is_none()));
         let remedy = if given > taken {
             format!("remove {} from `args`", count_of((given - taken) as u64, "name"))
         } else if (0..taken).filter(is_used).count() == given {
             let unused: Vec<String> = (0..taken).filter(|i| !is_used(i)).map(|i| i.to_string()).collect();
-            format!("name a buffer for unused arguments too ({}), or remove them from `@{}`", unused.join(", "), summary.name)
+            format!(
+                "name a buffer for unused arguments too ({}), or remove them from `@{}`",
+                unused.join(", "),
+                summary.name
+            )
         } else {
             let rest: Vec<String> = summary.args[given..].iter().map(|a| a.ty.to_string()).collect();
             format!("name a buffer for each argument; the rest are {}", rest.join(", "))
@@ -202,7 +209,12 @@ impl Resolver<'_> {
         self.findings.push(
             Finding::error(
                 codes::AL0203,
-                format!("launch `{}` gives {}, `@{}` takes {taken}", entry.name.value, count_of(given as u64, "argument"), summary.name),
+                format!(
+                    "launch `{}` gives {}, `@{}` takes {taken}",
+                    entry.name.value,
+                    count_of(given as u64, "argument"),
+                    summary.name
+                ),
             )
             .at(extra, format!("{given} given"))
             .also(summary.span, format!("takes {}", count_of(taken as u64, "argument")))

@@ -1,7 +1,7 @@
 //! What each buffer is to the host program of an ELF, derived from the dataflow of the whole graph.
 
-mod declared;
 mod dataflow;
+mod declared;
 
 use airlink_diag::Findings;
 use indexmap::{IndexMap, IndexSet};
@@ -73,7 +73,9 @@ impl ElfRoles {
                     readers: Vec::new(),
                     writers: Vec::new(),
                 });
-                for (happens, list) in [(operand.is_read(), &mut role.readers), (operand.is_written(), &mut role.writers)] {
+                for (happens, list) in
+                    [(operand.is_read(), &mut role.readers), (operand.is_written(), &mut role.writers)]
+                {
                     if happens && list.last() != Some(&launch) {
                         list.push(launch);
                     }

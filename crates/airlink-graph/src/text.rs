@@ -32,8 +32,15 @@ fn write_graph(graph: &LaunchGraph, out: &mut String) -> fmt::Result {
             Step::Launch(launch) => write_launch(graph, graph.launch(*launch), out)?,
             Step::Host(host) => {
                 let host = graph.host(*host);
-                let list = |list: &[HostOperand]| list.iter().map(|o| host_operand(graph, o)).collect::<Vec<_>>().join(", ");
-                writeln!(out, "host {}: reads [{}], writes [{}]", host.name.value, list(&host.reads), list(&host.writes))?;
+                let list =
+                    |list: &[HostOperand]| list.iter().map(|o| host_operand(graph, o)).collect::<Vec<_>>().join(", ");
+                writeln!(
+                    out,
+                    "host {}: reads [{}], writes [{}]",
+                    host.name.value,
+                    list(&host.reads),
+                    list(&host.writes)
+                )?;
             }
         }
     }

@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use airlink_mlir_sys as sys;
 use melior::Context;
-use melior::dialect::{DialectHandle, DialectRegistry};
 use melior::diagnostic::{Diagnostic, DiagnosticSeverity};
+use melior::dialect::{DialectHandle, DialectRegistry};
 use melior::utility::{register_all_dialects, register_all_llvm_translations, register_all_passes};
 
 use crate::place;

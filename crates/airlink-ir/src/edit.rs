@@ -3,11 +3,11 @@
 //! References to ops and blocks are copies that melior does not tie to what they point to. Whoever erases an op must
 //! not use a reference to it again; the functions here that erase say so.
 
+use airlink_mlir_sys as sys;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
 use melior::ir::{Attribute, BlockRef, Module, Operation, OperationRef, RegionLike, RegionRef, Type, Value, ValueLike};
-use airlink_mlir_sys as sys;
 use mlir_sys as m;
 
 use crate::attr;

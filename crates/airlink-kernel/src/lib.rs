@@ -7,7 +7,7 @@ mod summary;
 mod types;
 
 pub use summary::{
-    Access, ArgSummary, CallSummary, ChannelSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary, HerdSummary,
-    KernelSummary, LocalKind, LocalName,
+    Access, ArgSummary, CallSummary, ChannelSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary,
+    HerdSummary, KernelSummary, LocalKind, LocalName,
 };
 pub use types::{KernelType, MemRefType};

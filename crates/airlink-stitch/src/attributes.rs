@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use airlink_diag::{Finding, Findings, Span, codes};
-use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::edit::{argument_attributes, dictionary, set_attribute};
+use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::{Attribute, OperationRef, attr};
 use airlink_plan::LaunchPlan;
 

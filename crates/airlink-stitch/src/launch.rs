@@ -13,13 +13,7 @@ use crate::{Fused, names, offsets, wrap};
 
 impl<'c> Fused<'c> {
     /// Clones the kernel, gives the clone the plan's names, wraps what is bare, and moves it here.
-    pub fn add_launch(
-        &mut self,
-        graph: &LaunchGraph,
-        kernel: &Module<'c>,
-        plan: &LaunchPlan,
-        findings: &mut Findings,
-    ) {
+    pub fn add_launch(&mut self, graph: &LaunchGraph, kernel: &Module<'c>, plan: &LaunchPlan, findings: &mut Findings) {
         let clone = clone_module(kernel);
         let root = untied(clone.as_operation());
         let function = children(root)
@@ -65,13 +59,16 @@ impl<'c> Fused<'c> {
             let Err(op) = offsets::fold(self.ir, argument.into(), view.offset_elements) else { continue };
             let used = launch.operands.get(i).map(|o| o.span);
             findings.push(
-                Finding::error(codes::AL0222, format!("the offset of view `{}` cannot be folded into `{}`", view.name, name(op)))
-                    .maybe_at(used, format!("starts {} elements into its buffer", view.offset_elements))
-                    .also(view.span, "the view")
-                    .maybe_also(airlink_ir::locate(op.location(), &findings.sources), "uses it in no access list")
-                    .found(format!("an offset of {} elements", view.offset_elements))
-                    .allowed("0, but for air.dma_memcpy_nd, air.channel.put and air.channel.get")
-                    .remedy(format!("pass a buffer of its own instead of `{}`", view.name)),
+                Finding::error(
+                    codes::AL0222,
+                    format!("the offset of view `{}` cannot be folded into `{}`", view.name, name(op)),
+                )
+                .maybe_at(used, format!("starts {} elements into its buffer", view.offset_elements))
+                .also(view.span, "the view")
+                .maybe_also(airlink_ir::locate(op.location(), &findings.sources), "uses it in no access list")
+                .found(format!("an offset of {} elements", view.offset_elements))
+                .allowed("0, but for air.dma_memcpy_nd, air.channel.put and air.channel.get")
+                .remedy(format!("pass a buffer of its own instead of `{}`", view.name)),
             );
         }
     }

@@ -49,7 +49,10 @@ fn copies(root: &Path, folder: &Path, count: usize) -> PathBuf {
     std::fs::write(folder.join("add.mlir"), kernel).expect("writable");
     let mut text = String::from("[graph]\nname = \"chain\"\ndevice = \"npu2\"\n");
     for i in 0..count {
-        text += &format!("\n[[launch]]\nname = \"a{i}\"\nkernel = \"add.mlir\"\nargs = [\"b{i}\", \"x\", \"b{}\"]\n", i + 1);
+        text += &format!(
+            "\n[[launch]]\nname = \"a{i}\"\nkernel = \"add.mlir\"\nargs = [\"b{i}\", \"x\", \"b{}\"]\n",
+            i + 1
+        );
     }
     let path = folder.join("chain.toml");
     std::fs::write(&path, text).expect("writable");

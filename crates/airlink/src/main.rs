@@ -4,10 +4,10 @@ mod cli;
 mod commands;
 mod depfile;
 mod exit;
+mod invocation;
 mod load;
 mod paths;
 mod pipe;
-mod invocation;
 mod write;
 
 use clap::Parser;

@@ -12,8 +12,8 @@ use indexmap::IndexMap;
 use crate::cli::{Emit, GraphArgs};
 use crate::depfile;
 use crate::exit::Exit;
-use crate::load::{self, Loaded};
 use crate::invocation::Invocation;
+use crate::load::{self, Loaded};
 use crate::write::{self, Output};
 
 /// `airlink stitch`.

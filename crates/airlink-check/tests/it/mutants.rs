@@ -99,6 +99,8 @@ fn module_fault(text: &str, random: &mut Random) -> Option<(&'static str, String
         5 if line.contains("attributes {link_with") => {
             ("lost attribute", line.split(" attributes {").next()?.to_string() + tail(line))
         }
+        5 if line.starts_with("module attributes") => ("lost attribute", "module {".into()),
+        5 if line.contains("{airlink.bank") => ("lost attribute", line.replacen(" {airlink.bank = 0 : i32}", "", 1)),
         5 if line.contains("air.channel @") => ("changed channel", change_number(line, random)?),
         6 => ("another operation", another_operation(line)?),
         7 if line.contains("func.call @") => ("wrong extern", line.replace("_k512(", "(").replace("_k768(", "_k512(")),
@@ -195,7 +197,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let (first, second) = (random.below(count), random.below(count));
     let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
-    let kind = match random.below(8) {
+    let kind = match random.below(10) {
         0 => {
             let (i, j) = (random.below(launch.operands.len()), random.below(launch.operands.len()));
             if launch.operands[i] == launch.operands[j] {
@@ -236,6 +238,16 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             let at = random.below(launch.files.len());
             launch.files.get_index_mut(at)?.1.push('x');
             "plan: another file of herds"
+        }
+        8 => {
+            let args: Vec<usize> = (0..elf.args.len()).filter(|i| *i != launch.operands[0].arg).collect();
+            launch.operands[0].arg = *args.get(random.below(args.len()))?;
+            "plan: another buffer"
+        }
+        9 => {
+            let at = random.below(elf.args.len());
+            elf.args.get_mut(at)?.name.push('x');
+            "plan: another argument name"
         }
         _ => return None,
     };

@@ -10,8 +10,17 @@ use airlink_plan::{FoundObjects, Plan, PlanOptions};
 use indexmap::IndexMap;
 
 /// Graphs whose fused modules the tests judge.
-pub const GRAPHS: &[&str] =
-    &["small_o_ffn", "decode_layer", "nway", "views", "views_offset", "blocks", "two_launches", "channels"];
+pub const GRAPHS: &[&str] = &[
+    "small_o_ffn",
+    "decode_layer",
+    "nway",
+    "views",
+    "views_offset",
+    "blocks",
+    "two_launches",
+    "channels",
+    "attributes",
+];
 
 /// A graph with its parsed kernels and its plan.
 pub struct Program<'c> {

@@ -32,7 +32,15 @@ fn columns_count_characters_and_survive_tabs_utf8_and_crlf() {
 fn human_form_shows_both_places_the_numbers_and_the_remedy() {
     let (findings, finding) = sample();
     let text = render::human(&finding, &findings.sources, false, 100);
-    for part in ["error[AL0203]", "graph.toml:3:", "1 given", "gemv.mlir:1:11", "declared here", "found 1, allowed 2", "help: add"] {
+    for part in [
+        "error[AL0203]",
+        "graph.toml:3:",
+        "1 given",
+        "gemv.mlir:1:11",
+        "declared here",
+        "found 1, allowed 2",
+        "help: add",
+    ] {
         assert!(text.contains(part), "{part} is missing in\n{text}");
     }
 }

@@ -4,8 +4,8 @@ use airlink_diag::{Finding, codes};
 use indexmap::IndexMap;
 
 use super::table::Table;
-use crate::words::count_of;
 use super::{EXPANDED_MAX, Reader, entries, in_file_order, names};
+use crate::words::count_of;
 use crate::{BufferEntry, HostEntry, LaunchEntry, Placed, StepEntry, ViewEntry};
 
 /// `name` and `count` of a block.
@@ -110,19 +110,25 @@ fn is_usable(template: &Template, head: &Head, table: &mut Table) -> bool {
     let negative = texts(template).into_iter().find(|t| substitute(&t.value, 0).is_none());
     if let Some(text) = negative {
         table.findings.push(
-            Finding::error(codes::AL0109, format!("`{}` has no value in the first copy of block `{}`", text.value, head.name.value))
-                .at(text.span, "the index would be below 0, or too large")
-                .also(head.name.span, "the first copy has index 0")
-                .remedy("count from the other end: let a step write `{i+1}` and the next copy read `{i}`"),
+            Finding::error(
+                codes::AL0109,
+                format!("`{}` has no value in the first copy of block `{}`", text.value, head.name.value),
+            )
+            .at(text.span, "the index would be below 0, or too large")
+            .also(head.name.span, "the first copy has index 0")
+            .remedy("count from the other end: let a step write `{i+1}` and the next copy read `{i}`"),
         );
         return false;
     }
     if head.count.value > 1 && substitute(&name.value, 0) == substitute(&name.value, 1) {
         table.findings.push(
-            Finding::error(codes::AL0201, format!("{} copies of {kind} `{}` have one name", head.count.value, name.value))
-                .at(name.span, "the same in every copy")
-                .also(head.count.span, "repeated here")
-                .remedy(format!("put the index in: `{}_{{i}}`", name.value)),
+            Finding::error(
+                codes::AL0201,
+                format!("{} copies of {kind} `{}` have one name", head.count.value, name.value),
+            )
+            .at(name.span, "the same in every copy")
+            .also(head.count.span, "repeated here")
+            .remedy(format!("put the index in: `{}_{{i}}`", name.value)),
         );
         return false;
     }

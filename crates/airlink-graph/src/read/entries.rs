@@ -6,8 +6,8 @@ use super::table::Table;
 use super::{block, names};
 use crate::words::{printable, quoted_list, suggest};
 use crate::{
-    BufferEntry, CompilerOptions, DEVICES, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role, StepEntry,
-    ViewEntry,
+    BufferEntry, CompilerOptions, DEVICES, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
+    StepEntry, ViewEntry,
 };
 
 /// `[[launch]]` at the top level.
@@ -111,7 +111,8 @@ pub fn check_device(device: &Placed<String>, findings: &mut Findings) -> bool {
     if !is_known {
         // `npu2_8col` is not spelled wrong: it is all of `npu2`.
         let columns = |(_, part): &(&str, &str)| part.strip_suffix("col").is_some_and(|n| n.parse::<u32>().is_ok());
-        let whole = device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| DEVICES.contains(w));
+        let whole =
+            device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| DEVICES.contains(w));
         let remedy = match whole.or_else(|| suggest(&device.value, DEVICES.iter().copied())) {
             Some(near) => format!("write `{near}`"),
             None => "write `npu2` for Strix and Krackan, `npu1` for Phoenix and Hawk Point".to_string(),

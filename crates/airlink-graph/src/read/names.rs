@@ -13,7 +13,8 @@ pub fn check(name: &Placed<String>, kind: &str, findings: &mut Findings) -> bool
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
     let is_usable = text.starts_with(is_start) && text.chars().all(|c| is_start(c) || c.is_ascii_digit());
     if !is_usable {
-        let mut mended: String = text.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let mut mended: String =
+            text.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         if !mended.starts_with(is_start) {
             mended.insert(0, '_');
         }
@@ -72,7 +73,11 @@ fn report_twice<'a>(names: impl Iterator<Item = (&'static str, &'a Placed<String
             first.insert(&name.value, (kind, name.span));
             continue;
         };
-        let who = if first_kind == kind { format!("two {} are", plural(kind)) } else { format!("a {first_kind} and a {kind} are") };
+        let who = if first_kind == kind {
+            format!("two {} are", plural(kind))
+        } else {
+            format!("a {first_kind} and a {kind} are")
+        };
         findings.push(
             Finding::error(codes::AL0201, format!("{} named `{}`", who, name.value))
                 .at(name.span, "second use of the name")

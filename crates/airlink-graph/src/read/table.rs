@@ -52,9 +52,11 @@ impl<'t, 'f> Table<'t, 'f> {
         for key in unknown {
             let name = key.get_ref().as_ref();
             // A misspelt required key is one slip, not two.
-            let near = suggest(name, self.missing.iter().copied()).or_else(|| suggest(name, self.known.iter().copied()));
+            let near =
+                suggest(name, self.missing.iter().copied()).or_else(|| suggest(name, self.known.iter().copied()));
             self.missing.retain(|m| Some(*m) != near);
-            let place = if self.title.is_empty() { "at the top level".to_string() } else { format!("in `{}`", self.title) };
+            let place =
+                if self.title.is_empty() { "at the top level".to_string() } else { format!("in `{}`", self.title) };
             let remedy = match near {
                 Some(near) if self.table.contains_key(near) => format!("remove it; `{near}` is given already"),
                 Some(near) => format!("write `{near}`"),
@@ -187,7 +189,12 @@ impl<'t, 'f> Table<'t, 'f> {
     }
 
     /// An integer or one of a few words; words come back as their position.
-    pub fn integer_or_word(&mut self, key: &'static str, min: u64, words: &[&str]) -> Option<Placed<Result<u64, usize>>> {
+    pub fn integer_or_word(
+        &mut self,
+        key: &'static str,
+        min: u64,
+        words: &[&str],
+    ) -> Option<Placed<Result<u64, usize>>> {
         let (_, span, value) = self.entry(key)?;
         if value.is_integer() {
             return self.as_integer(key, span, value, min).map(|n| Placed::new(Ok(n), span));

@@ -21,9 +21,9 @@ pub fn report_unused(graph: &LaunchGraph, used: &IndexSet<String>, findings: &mu
     for (kind, name, span) in idle_buffers.chain(idle_views) {
         let table = if kind == "view" { "[[view]]" } else { "[[buffer]]" };
         findings.push(
-            Finding::warning(codes::AL0212, format!("nothing uses {kind} `{name}`"))
-                .at(span, "declared here")
-                .remedy(format!("remove the `{table}`, or list `{name}` in the `args` of an `[[elf]]` to keep its place")),
+            Finding::warning(codes::AL0212, format!("nothing uses {kind} `{name}`")).at(span, "declared here").remedy(
+                format!("remove the `{table}`, or list `{name}` in the `args` of an `[[elf]]` to keep its place"),
+            ),
         );
     }
 }
@@ -32,7 +32,8 @@ pub fn report_unused(graph: &LaunchGraph, used: &IndexSet<String>, findings: &mu
 pub fn report_order(graph: &LaunchGraph, findings: &mut Findings) {
     for (buffer, effects) in graph.buffers.values().zip(graph.effects()) {
         // These roles say that the host fills the buffer first.
-        let is_filled = matches!(buffer.declared_role.as_ref().map(|r| r.value), Some(Role::Input | Role::Static | Role::Inout));
+        let is_filled =
+            matches!(buffer.declared_role.as_ref().map(|r| r.value), Some(Role::Input | Role::Static | Role::Inout));
         if let Some((read, write)) = early_read(&effects).filter(|_| !is_filled) {
             findings.push(read_before_write(graph, buffer, &read, &write));
         }
@@ -64,17 +65,20 @@ fn early_read(effects: &[Effect]) -> Option<(Effect, Effect)> {
 
 fn read_before_write(graph: &LaunchGraph, buffer: &Buffer, read: &Effect, write: &Effect) -> Finding {
     let name = |e: &Effect| graph.step_name(graph.steps[e.step_index]).value.as_str();
-    Finding::warning(codes::AL0219, format!("`{}` reads `{}` before `{}` writes it", name(read), buffer.name, name(write)))
-        .at(read.span, "read here")
-        .also(write.span, "written only here, later in program order")
-        .maybe_also(read.op_span, "the first read in the kernel")
-        .maybe_also(write.op_span, "the first write in the kernel")
-        .remedy(format!(
-            "move `{}` in front of `{}`; if the old value is meant, declare `{}` with `role = \"inout\"`",
-            name(write),
-            name(read),
-            buffer.name
-        ))
+    Finding::warning(
+        codes::AL0219,
+        format!("`{}` reads `{}` before `{}` writes it", name(read), buffer.name, name(write)),
+    )
+    .at(read.span, "read here")
+    .also(write.span, "written only here, later in program order")
+    .maybe_also(read.op_span, "the first read in the kernel")
+    .maybe_also(write.op_span, "the first write in the kernel")
+    .remedy(format!(
+        "move `{}` in front of `{}`; if the old value is meant, declare `{}` with `role = \"inout\"`",
+        name(write),
+        name(read),
+        buffer.name
+    ))
 }
 
 /// AL0220: one launch reaches the same bytes through two arguments and writes them through one.

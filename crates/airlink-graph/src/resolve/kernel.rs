@@ -39,7 +39,8 @@ pub fn kernel_functions(kernel: &str, summary: &KernelSummary, findings: &mut Fi
         findings.push(nested(kernel, None, *first));
         return Vec::new();
     }
-    let candidates: Vec<usize> = (0..summary.functions.len()).filter(|i| !summary.functions[*i].entries.is_empty()).collect();
+    let candidates: Vec<usize> =
+        (0..summary.functions.len()).filter(|i| !summary.functions[*i].entries.is_empty()).collect();
     if candidates.is_empty() {
         let (span, label) = match &summary.functions[..] {
             [] => (Span::file_start(summary.file), "no public function with a body"),
@@ -93,7 +94,12 @@ fn pick_one<'k>(entry: &LaunchEntry, summary: &'k KernelSummary, findings: &mut 
         },
         None => match &summary.functions[..] {
             [] => {
-                findings.push(no_launch(kernel, Some(entry.kernel.span), Span::file_start(summary.file), "no public function with a body"));
+                findings.push(no_launch(
+                    kernel,
+                    Some(entry.kernel.span),
+                    Span::file_start(summary.file),
+                    "no public function with a body",
+                ));
                 return None;
             }
             [one] => (0, one),
@@ -104,7 +110,12 @@ fn pick_one<'k>(entry: &LaunchEntry, summary: &'k KernelSummary, findings: &mut 
         },
     };
     if function.entries.is_empty() {
-        findings.push(no_launch(kernel, Some(entry.kernel.span), function.span, "holds no `air.launch` and no bare `air.herd`"));
+        findings.push(no_launch(
+            kernel,
+            Some(entry.kernel.span),
+            function.span,
+            "holds no `air.launch` and no bare `air.herd`",
+        ));
         return None;
     }
     if function.result_count > 0 {
@@ -139,8 +150,9 @@ fn which_function(entry: &LaunchEntry, candidates: &[FunctionSummary]) -> Findin
 
 fn unknown_function(entry: &LaunchEntry, func: &str, span: Span, summary: &KernelSummary) -> Finding {
     let names: Vec<&str> = summary.functions.iter().map(|f| f.name.as_str()).collect();
-    let finding = Finding::error(codes::AL0208, format!("kernel `{}` has no public function `@{func}`", entry.kernel.value))
-        .at(span, "not in the kernel");
+    let finding =
+        Finding::error(codes::AL0208, format!("kernel `{}` has no public function `@{func}`", entry.kernel.value))
+            .at(span, "not in the kernel");
     let finding = summary.functions.iter().take(SHOWN_MAX).fold(finding, |f, c| f.also(c.span, "there is this one"));
     match (suggest(func, names.iter().copied()), &names[..]) {
         (Some(near), _) => finding.remedy(format!("write `func = \"{near}\"`")),

@@ -69,7 +69,10 @@ pub fn disagree(entry: &LaunchEntry, index: usize, wanted: &KernelType, wanted_s
     let name = &entry.args.value[index];
     Finding::error(
         codes::AL0204,
-        format!("{owner} `{}` is `{known}`, argument {index} of launch `{}` is `{wanted}`", name.value, entry.name.value),
+        format!(
+            "{owner} `{}` is `{known}`, argument {index} of launch `{}` is `{wanted}`",
+            name.value, entry.name.value
+        ),
     )
     .at(name.span, format!("passed for argument {index} of `@{}`", function.name))
     .also(wanted_span, format!("takes `{wanted}`"))
@@ -80,7 +83,8 @@ pub fn disagree(entry: &LaunchEntry, index: usize, wanted: &KernelType, wanted_s
 }
 
 fn remedy(owner: &str, known: &KernelType, wanted: &KernelType, name: &str) -> String {
-    let counts = (known.as_memref().and_then(MemRefType::element_count), wanted.as_memref().and_then(MemRefType::element_count));
+    let counts =
+        (known.as_memref().and_then(MemRefType::element_count), wanted.as_memref().and_then(MemRefType::element_count));
     match counts {
         (Some(has), Some(takes)) if owner == "buffer" && has > takes => {
             format!("pass a `[[view]]` of `{name}` with the type `{wanted}`, or another buffer")

@@ -25,9 +25,12 @@ pub fn place(
         // A declared type that is none is reported; otherwise only host steps use the buffer.
         if buffer.ty_span.is_none() {
             findings.push(
-                Finding::error(codes::AL0205, format!("view `{}` is of `{}`, whose type is not known", entry.name.value, buffer.name))
-                    .at(entry.of.span, "no `[[buffer]]` with a `type`, and no launch uses it whole")
-                    .remedy(format!("declare `[[buffer]]` `{}` with its `type`", buffer.name)),
+                Finding::error(
+                    codes::AL0205,
+                    format!("view `{}` is of `{}`, whose type is not known", entry.name.value, buffer.name),
+                )
+                .at(entry.of.span, "no `[[buffer]]` with a `type`, and no launch uses it whole")
+                .remedy(format!("declare `[[buffer]]` `{}` with its `type`", buffer.name)),
             );
         }
         return None;
@@ -59,20 +62,25 @@ fn strides(entry: &ViewEntry) -> Vec<u64> {
 /// Offset in elements and bytes covered.
 fn fit(entry: &ViewEntry, ty: &KernelType, buffer: &Buffer) -> Result<(u64, ByteRange), Box<Finding>> {
     let base = buffer.ty.as_ref().and_then(KernelType::as_memref);
-    let extents = base.filter(|m| m.layout.is_none()).and_then(|m| m.shape.iter().copied().collect::<Option<Vec<u64>>>());
+    let extents =
+        base.filter(|m| m.layout.is_none()).and_then(|m| m.shape.iter().copied().collect::<Option<Vec<u64>>>());
     let (Some(base), Some(extents)) = (base, extents) else {
         let is = buffer.ty.as_ref().map(KernelType::to_string).unwrap_or_default();
-        return Err(disagrees(entry, format!("view `{}` is of `{}`, which is no plain memref", entry.name.value, buffer.name))
-            .found(is)
-            .allowed("a memref with static extents and no layout")
-            .remedy("pass the whole buffer, or give the buffer a plain type")
-            .into());
+        return Err(disagrees(
+            entry,
+            format!("view `{}` is of `{}`, which is no plain memref", entry.name.value, buffer.name),
+        )
+        .found(is)
+        .allowed("a memref with static extents and no layout")
+        .remedy("pass the whole buffer, or give the buffer a plain type")
+        .into());
     };
     check_ranks(entry, extents.len())?;
     check_inside(entry, &extents, &buffer.name)?;
     // Inside the buffer, so no product below exceeds its element count, but that may overflow by itself.
     let Some(base_strides) = row_major(&extents) else {
-        return Err(disagrees(entry, format!("`{}` is too large for a view", buffer.name)).remedy("lower its extents")
+        return Err(disagrees(entry, format!("`{}` is too large for a view", buffer.name))
+            .remedy("lower its extents")
             .into());
     };
     check_contiguous(entry, &base_strides)?;
@@ -91,8 +99,12 @@ fn check_ranks(entry: &ViewEntry, rank: usize) -> Result<(), Box<Finding>> {
     let lists = [("offsets", Some(&entry.offsets)), ("sizes", Some(&entry.sizes)), ("strides", entry.strides.as_ref())];
     for (key, list) in lists {
         let Some(list) = list.filter(|l| l.value.len() != rank) else { continue };
-        let headline =
-            format!("`{key}` of view `{}` has {} dimensions, `{}` has {rank}", entry.name.value, list.value.len(), entry.of.value);
+        let headline = format!(
+            "`{key}` of view `{}` has {} dimensions, `{}` has {rank}",
+            entry.name.value,
+            list.value.len(),
+            entry.of.value
+        );
         return Err(Finding::error(codes::AL0207, headline)
             .at(list.span, "one number per dimension of the buffer")
             .found(list.value.len().to_string())
@@ -144,11 +156,16 @@ fn check_contiguous(entry: &ViewEntry, base_strides: &[u64]) -> Result<(), Box<F
         let step = base_strides[d] * stride;
         if step != expected {
             return Err(Finding::error(codes::AL0207, format!("view `{}` is not contiguous", entry.name.value))
-                .at(entry.strides.as_ref().map_or(entry.sizes.span, |s| s.span), format!("dimension {d} steps over elements"))
+                .at(
+                    entry.strides.as_ref().map_or(entry.sizes.span, |s| s.span),
+                    format!("dimension {d} steps over elements"),
+                )
                 .found(format!("{step} elements from one index of dimension {d} to the next"))
                 .allowed(format!("{expected} elements"))
-                .remedy("take whole rows: only the first dimension with a size above 1 may be smaller than the buffer's")
-            .into());
+                .remedy(
+                    "take whole rows: only the first dimension with a size above 1 may be smaller than the buffer's",
+                )
+                .into());
         }
         expected *= size;
     }
@@ -227,8 +244,11 @@ fn unknown_base(entry: &ViewEntry, buffers: &IndexMap<String, Buffer>, views: &[
             .also(other.name.span, "a view")
             .remedy(format!("write `of = \"{}\"` and offsets within that buffer", other.of.value));
     }
-    let finding = Finding::error(codes::AL0205, format!("view `{}` is of `{of}`, which nothing declares or uses", entry.name.value))
-        .at(entry.of.span, "unknown buffer");
+    let finding = Finding::error(
+        codes::AL0205,
+        format!("view `{}` is of `{of}`, which nothing declares or uses", entry.name.value),
+    )
+    .at(entry.of.span, "unknown buffer");
     match suggest(of, buffers.keys().map(String::as_str)) {
         Some(near) => finding.remedy(format!("write `of = \"{near}\"`")),
         None => finding.remedy(format!("declare `[[buffer]]` `{of}` with its `type`")),

@@ -61,7 +61,8 @@ fn fits(declared: Role, derived: Role) -> bool {
 /// lists has its warning already.
 fn unused(graph: &LaunchGraph, buffer: BufferIdx, effects: &[Effect], declared: Role) -> Option<Role> {
     let name = &graph.buffer(buffer).name;
-    let is_listed = || graph.cuts.iter().filter_map(|c| c.args.as_ref()).any(|a| a.value.iter().any(|a| a.value == *name));
+    let is_listed =
+        || graph.cuts.iter().filter_map(|c| c.args.as_ref()).any(|a| a.value.iter().any(|a| a.value == *name));
     (effects.is_empty() && declared != Role::Dead && is_listed()).then_some(Role::Dead)
 }
 

@@ -56,7 +56,12 @@ fn summary(path: &str, entry: &Value, findings: &mut Findings) -> KernelSummary 
 }
 
 /// A graph that the manifest lists, its roles in the one ELF that it cuts, and what was found.
-fn load(corpus: &Path, manifest: &Value, graph: &str, edit: impl Fn(String) -> String) -> (LaunchGraph, ElfRoles, Findings) {
+fn load(
+    corpus: &Path,
+    manifest: &Value,
+    graph: &str,
+    edit: impl Fn(String) -> String,
+) -> (LaunchGraph, ElfRoles, Findings) {
     let mut findings = Findings::default();
     let kernels = manifest["kernels"].as_object().unwrap();
     let summaries: IndexMap<_, _> = kernels
@@ -95,7 +100,8 @@ fn roles_and_index_lists_equal_the_manifest() {
         let (graph, elf, findings) = load(&corpus, &manifest, path, |t| t);
         let roles = argument_roles(&graph, &elf);
         // No role: read only, and the caller does not say whether static.
-        let wanted: Vec<&str> = entry["roles"].as_array().unwrap().iter().map(|r| r.as_str().unwrap_or("input")).collect();
+        let wanted: Vec<&str> =
+            entry["roles"].as_array().unwrap().iter().map(|r| r.as_str().unwrap_or("input")).collect();
         assert_eq!(roles.iter().map(|r| r.as_str()).collect::<Vec<_>>(), wanted, "{path}");
         if entry["phase"] == "decode" {
             let lists = serde_json::to_value(index_lists(roles)).unwrap();
@@ -122,7 +128,8 @@ fn the_written_row_of_a_static_buffer_is_shown_with_every_place() {
     assert_eq!(elf.buffers[&arg6].writers, [LaunchIdx(0)]);
     assert_eq!(elf.buffers[&arg6].readers, [LaunchIdx(1), LaunchIdx(2)]);
     let finding = findings.iter().next().unwrap();
-    let shown: Vec<_> = finding.labels.iter().map(|l| findings.sources.snippet(l.span)).filter(|s| !s.is_empty()).collect();
+    let shown: Vec<_> =
+        finding.labels.iter().map(|l| findings.sources.snippet(l.span)).filter(|s| !s.is_empty()).collect();
     assert_eq!(shown, ["\"static\"", "\"arg6_row0\"", "\"arg6\""]);
 }
 
@@ -150,7 +157,11 @@ fn placeholders_that_the_int4_caller_calls_intermediate_are_reported() {
             differs += 1;
             let name = &graph.buffers[index].name;
             let headline = format!("`{name}` is declared `intermediate`, but its use makes it `dead`");
-            assert!(findings.iter().any(|f| f.code == codes::AL0213 && f.headline == headline), "{:?}", lines(&findings));
+            assert!(
+                findings.iter().any(|f| f.code == codes::AL0213 && f.headline == headline),
+                "{:?}",
+                lines(&findings)
+            );
         }
     }
     assert_eq!(differs, 7);

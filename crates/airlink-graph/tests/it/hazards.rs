@@ -61,14 +61,21 @@ fn a_host_step_that_writes_too_late_or_in_time() {
 
 #[test]
 fn order_is_judged_by_bytes() {
-    let other_row = ROWS.to_string() + &launch("a", "copy.mlir", &["row0", "y"]) + &launch("b", "copy.mlir", &["y", "row1"]);
+    let other_row =
+        ROWS.to_string() + &launch("a", "copy.mlir", &["row0", "y"]) + &launch("b", "copy.mlir", &["y", "row1"]);
     assert_eq!(found(&other_row), Vec::<String>::new());
-    let same_row = ROWS.to_string() + &launch("a", "copy.mlir", &["row1", "y"]) + &launch("b", "copy.mlir", &["y", "row1"]);
+    let same_row =
+        ROWS.to_string() + &launch("a", "copy.mlir", &["row1", "y"]) + &launch("b", "copy.mlir", &["y", "row1"]);
     assert_eq!(found(&same_row).iter().filter(|l| l.contains("AL0219")).count(), 1);
     // Row 0 is written in time; row 1 comes from the host.
     let whole = |late: &str| {
         let text = launch("a", "copy.mlir", &["x", "row0"]) + &launch("b", "pair.mlir", &["p", "y"]);
-        found(&(ROWS.to_string() + &text + &launch("c", "copy.mlir", &["row1", "z"]) + &launch("d", "copy.mlir", &["z", late])))
+        found(
+            &(ROWS.to_string()
+                + &text
+                + &launch("c", "copy.mlir", &["row1", "z"])
+                + &launch("d", "copy.mlir", &["z", late])),
+        )
     };
     assert_eq!(whole("row0"), Vec::<String>::new());
     assert_eq!(whole("row1"), ["graph.toml:25:9: warning[AL0219]: `b` reads `p` before `d` writes it"]);
@@ -76,13 +83,19 @@ fn order_is_judged_by_bytes() {
 
 #[test]
 fn an_update_of_one_launch_is_no_early_read() {
-    assert_eq!(found(&(launch("a", "update.mlir", &["x"]) + &launch("b", "update.mlir", &["y"]))), Vec::<String>::new());
+    assert_eq!(
+        found(&(launch("a", "update.mlir", &["x"]) + &launch("b", "update.mlir", &["y"]))),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
 fn in_place_use_shows_both_arguments() {
     let text = launch("a", "add.mlir", &["x", "y", "x"]);
-    assert_eq!(found(&text), ["graph.toml:6:19: warning[AL0220]: launch `a` reads and writes `x` through two arguments"]);
+    assert_eq!(
+        found(&text),
+        ["graph.toml:6:19: warning[AL0220]: launch `a` reads and writes `x` through two arguments"]
+    );
     assert_eq!(found(&launch("a", "add.mlir", &["x", "x", "y"])), Vec::<String>::new());
     let rows = |args: &[&str]| found(&(ROWS.to_string() + &launch("a", "add.mlir", args)));
     assert_eq!(rows(&["row0", "y", "row1"]), Vec::<String>::new());
@@ -96,7 +109,10 @@ fn declared_and_unused() {
     let text = buffer("idle", "static") + ROWS + &launch("a", "copy.mlir", &["row0", "y"]);
     assert_eq!(
         found(&text),
-        ["graph.toml:4:8: warning[AL0212]: nothing uses buffer `idle`", "graph.toml:16:8: warning[AL0212]: nothing uses view `row1`"]
+        [
+            "graph.toml:4:8: warning[AL0212]: nothing uses buffer `idle`",
+            "graph.toml:16:8: warning[AL0212]: nothing uses view `row1`"
+        ]
     );
     let listed = "[[elf]]\nname = \"e\"\nlaunches = [\"a\"]\nargs = [\"p\", \"y\", \"idle\", \"row1\"]\n";
     assert_eq!(found(&(text + listed)), Vec::<String>::new());

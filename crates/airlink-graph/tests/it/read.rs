@@ -109,8 +109,12 @@ name = "g"
         .steps
         .iter()
         .map(|s| match s {
-            StepEntry::Launch(l) => (l.name.value.as_str(), l.args.value.iter().map(|a| a.value.as_str()).collect::<Vec<_>>()),
-            StepEntry::Host(h) => (h.name.value.as_str(), h.reads.iter().chain(&h.writes).map(|a| a.value.as_str()).collect()),
+            StepEntry::Launch(l) => {
+                (l.name.value.as_str(), l.args.value.iter().map(|a| a.value.as_str()).collect::<Vec<_>>())
+            }
+            StepEntry::Host(h) => {
+                (h.name.value.as_str(), h.reads.iter().chain(&h.writes).map(|a| a.value.as_str()).collect())
+            }
         })
         .collect();
     assert_eq!(
@@ -232,28 +236,39 @@ fn a_name_used_twice_shows_both_places() {
     let (_, findings) = read(&format!("{HEAD}{LAUNCH}{LAUNCH}"));
     let finding = findings.iter().next().unwrap();
     assert_eq!((finding.code, finding.headline.as_str()), (codes::AL0201, "two launches are named `a`"));
-    let places: Vec<_> = finding.labels.iter().map(|l| findings.sources.line_column(l.span.file, l.span.start).line).collect();
+    let places: Vec<_> =
+        finding.labels.iter().map(|l| findings.sources.line_column(l.span.file, l.span.start).line).collect();
     assert_eq!(places, [8, 4]);
 }
 
 #[test]
 fn blocks_are_checked_once_for_all_copies() {
-    let block = |count: &str, body: &str| found(&format!("[[block]]\nname = \"b\"\ncount = {count}\n[[block.launch]]\n{body}"));
+    let block =
+        |count: &str, body: &str| found(&format!("[[block]]\nname = \"b\"\ncount = {count}\n[[block.launch]]\n{body}"));
     let line = |name: &str, args: &str| format!("name = \"{name}\"\nkernel = \"k\"\nargs = [\"{args}\"]\n");
     assert_eq!(block("4", &line("q_{i}", "x_{i+1}")), Vec::<String>::new());
     assert_eq!(block("1", &line("q", "x")), Vec::<String>::new());
     assert_eq!(block("4", &line("q", "x")), ["graph.toml:11:8: error[AL0201]: 4 copies of launch `q` have one name"]);
     assert_eq!(block("4", &line("{i}q", "x")), ["graph.toml:11:8: error[AL0202]: launch name `0q` is not usable"]);
-    assert_eq!(block("4", &line("q_{j}_{i}", "x")), ["graph.toml:11:8: error[AL0202]: launch name `q_{j}_0` is not usable"]);
+    assert_eq!(
+        block("4", &line("q_{j}_{i}", "x")),
+        ["graph.toml:11:8: error[AL0202]: launch name `q_{j}_0` is not usable"]
+    );
     assert_eq!(
         block("4", &line("q_{i}", "x_{i-1}")),
         ["graph.toml:13:9: error[AL0109]: `x_{i-1}` has no value in the first copy of block `b`"]
     );
     assert_eq!(block("0", &line("q_{i}", "x")), ["graph.toml:9:9: error[AL0109]: `count` is 0"]);
     for count in ["100001", "9223372036854775807"] {
-        assert_eq!(block(count, &line("q_{i}", "x")), ["graph.toml:9:9: error[AL0109]: block `b` expands to too many steps"]);
+        assert_eq!(
+            block(count, &line("q_{i}", "x")),
+            ["graph.toml:9:9: error[AL0109]: block `b` expands to too many steps"]
+        );
     }
-    assert_eq!(block("99999999999999999999", &line("q_{i}", "x"))[0], "graph.toml:9:9: error[AL0109]: `count` is 99999999999999999999");
+    assert_eq!(
+        block("99999999999999999999", &line("q_{i}", "x"))[0],
+        "graph.toml:9:9: error[AL0109]: `count` is 99999999999999999999"
+    );
 }
 
 #[test]
@@ -279,7 +294,10 @@ fn kernels_and_objects_take_the_index_too() {
 fn an_empty_graph_says_what_is_missing() {
     assert_eq!(lines(&read("").1), ["graph.toml:1:1: error[AL0108]: the launch graph has no `[graph]`"]);
     assert_eq!(lines(&read(HEAD).1), ["graph.toml:2:8: error[AL0221]: graph `g` has no launches"]);
-    assert_eq!(lines(&read("graph = 1\n").1), ["graph.toml:1:9: error[AL0107]: `graph` is an integer, not a table: `[graph]`"]);
+    assert_eq!(
+        lines(&read("graph = 1\n").1),
+        ["graph.toml:1:9: error[AL0107]: `graph` is an integer, not a table: `[graph]`"]
+    );
     assert_eq!(
         lines(&read("graph = { name = \"g\" }\nlaunch = [1]\n").1),
         ["graph.toml:2:11: error[AL0107]: `launch` is an integer, not a table: `[[launch]]`"]
@@ -290,7 +308,10 @@ fn an_empty_graph_says_what_is_missing() {
 fn malformed_toml_gives_every_syntax_error_with_its_place() {
     let (_, findings) = read("[graph\nname = \"g\"\n[[launch]]\nname = = 3\nkernel = \"a\nargs = [1, 2\n");
     assert!(findings.iter().all(|f| f.code == codes::AL0101), "{:?}", lines(&findings));
-    let at: Vec<_> = findings.iter().map(|f| findings.sources.line_column(f.labels[0].span.file, f.labels[0].span.start).line).collect();
+    let at: Vec<_> = findings
+        .iter()
+        .map(|f| findings.sources.line_column(f.labels[0].span.file, f.labels[0].span.start).line)
+        .collect();
     assert!([1, 4, 5].iter().all(|l| at.contains(l)), "{:?}", lines(&findings));
     let twice = lines(&read("[graph]\nname = \"a\"\nname = \"b\"\n").1);
     assert_eq!(twice, ["graph.toml:3:1: error[AL0101]: malformed TOML: duplicate key"]);
@@ -298,7 +319,10 @@ fn malformed_toml_gives_every_syntax_error_with_its_place() {
 
 #[test]
 fn nul_bytes_and_deep_nesting_have_codes_of_their_own() {
-    assert_eq!(lines(&read("[graph]\nname = \"a\0b\"\n").1), ["graph.toml:2:10: error[AL0103]: the launch graph holds a NUL byte"]);
+    assert_eq!(
+        lines(&read("[graph]\nname = \"a\0b\"\n").1),
+        ["graph.toml:2:10: error[AL0103]: the launch graph holds a NUL byte"]
+    );
     for open in ["[", "{ a = "] {
         for depth in [100, 20_000] {
             let text = format!("{HEAD}x = {}\n", open.repeat(depth));

@@ -48,7 +48,9 @@ fn findings_point_at_the_same_words_whatever_the_line_ends() {
 
 #[test]
 fn inline_tables_have_places_too() {
-    let graph = read_ok("graph = { name = \"g\" }\nlaunch = [{ name = \"b\", kernel = \"k\", args = [] }]\n[[host]]\nname = \"h\"\n");
+    let graph = read_ok(
+        "graph = { name = \"g\" }\nlaunch = [{ name = \"b\", kernel = \"k\", args = [] }]\n[[host]]\nname = \"h\"\n",
+    );
     let order: Vec<_> = graph.steps.iter().map(|s| matches!(s, StepEntry::Launch(_))).collect();
     assert_eq!(order, [true, false]);
 }

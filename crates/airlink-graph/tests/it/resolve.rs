@@ -31,10 +31,12 @@ fn places(list: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn undeclared_buffers_take_the_type_of_their_first_use() {
-    let text = launch("a", "copy.mlir", &["x", "y"]) + "[[host]]\nname = \"h\"\nreads = [\"y\"]\nwrites = [\"z\", \"only_host\"]\n"
+    let text = launch("a", "copy.mlir", &["x", "y"])
+        + "[[host]]\nname = \"h\"\nreads = [\"y\"]\nwrites = [\"z\", \"only_host\"]\n"
         + &launch("b", "copy.mlir", &["z", "out"]);
     let graph = resolve_ok(&text, &[copy()]);
-    let types: Vec<_> = graph.buffers.values().map(|b| (b.name.as_str(), b.ty.as_ref().map(|t| t.to_string()))).collect();
+    let types: Vec<_> =
+        graph.buffers.values().map(|b| (b.name.as_str(), b.ty.as_ref().map(|t| t.to_string()))).collect();
     let vec = Some(VEC.to_string());
     assert_eq!(types, [("x", vec.clone()), ("y", vec.clone()), ("z", vec.clone()), ("only_host", None), ("out", vec)]);
     assert_eq!(graph.steps.len(), 3);
@@ -54,7 +56,10 @@ fn a_wrong_count_shows_both_places() {
     let (line, at) = one_finding(&findings);
     assert_eq!(line, "graph.toml:6:8: error[AL0203]: launch `a` gives 1 argument, `@k` takes 2");
     assert_eq!(at, places(&[("graph.toml", "[\"x\"]"), ("copy.mlir", "@k")]));
-    assert_eq!(findings.iter().next().unwrap().remedy.as_deref(), Some("name a buffer for each argument; the rest are memref<16xf32>"));
+    assert_eq!(
+        findings.iter().next().unwrap().remedy.as_deref(),
+        Some("name a buffer for each argument; the rest are memref<16xf32>")
+    );
     let idle = kernel("copy.mlir", &[VEC, VEC, VEC], &["r,,w"]);
     let (_, findings) = resolve(&launch("a", "copy.mlir", &["x", "y"]), &[idle]);
     let remedy = "name a buffer for unused arguments too (1), or remove them from `@k`";
@@ -63,10 +68,14 @@ fn a_wrong_count_shows_both_places() {
 
 #[test]
 fn a_declared_type_that_a_use_contradicts_shows_three_places() {
-    let text = "[[buffer]]\nname = \"x\"\ntype = \"memref<32xf32>\"\n".to_string() + &launch("a", "copy.mlir", &["x", "y"]);
+    let text =
+        "[[buffer]]\nname = \"x\"\ntype = \"memref<32xf32>\"\n".to_string() + &launch("a", "copy.mlir", &["x", "y"]);
     let (_, findings) = resolve(&text, &[copy()]);
     let (line, at) = one_finding(&findings);
-    assert_eq!(line, "graph.toml:9:9: error[AL0204]: buffer `x` is `memref<32xf32>`, argument 0 of launch `a` is `memref<16xf32>`");
+    assert_eq!(
+        line,
+        "graph.toml:9:9: error[AL0204]: buffer `x` is `memref<32xf32>`, argument 0 of launch `a` is `memref<16xf32>`"
+    );
     assert_eq!(at, places(&[("graph.toml", "\"x\""), ("copy.mlir", VEC), ("graph.toml", "\"memref<32xf32>\"")]));
 }
 
@@ -76,7 +85,10 @@ fn uses_that_contradict_each_other_show_four_places() {
     let text = launch("a", "copy.mlir", &["x", "y"]) + &launch("b", "wide.mlir", &["y", "z"]);
     let (_, findings) = resolve(&text, &[copy(), wide]);
     let (line, at) = one_finding(&findings);
-    assert_eq!(line, "graph.toml:10:9: error[AL0204]: buffer `y` is `memref<16xf32>`, argument 0 of launch `b` is `memref<16xbf16>`");
+    assert_eq!(
+        line,
+        "graph.toml:10:9: error[AL0204]: buffer `y` is `memref<16xf32>`, argument 0 of launch `b` is `memref<16xbf16>`"
+    );
     let toml = ("graph.toml", "\"y\"");
     assert_eq!(at, places(&[toml, ("wide.mlir", "memref<16xbf16>"), ("copy.mlir", VEC), toml]));
 }
@@ -89,7 +101,11 @@ fn types_are_compared_as_mlir_prints_them() {
         ("memref<16xf32,2:i32>", "memref<16xf32, 2 : i32>", true),
         ("memref<16xf32, affine_map<(d0) -> (d0)>>", "memref<16xf32>", true),
         ("memref<4x4xf32, affine_map<(d0, d1) -> (d1, d0)>>", "memref<4x4xf32>", false),
-        ("memref<4x4xf32, affine_map<(d0, d1) -> (d1, d0)>>", "memref<4x4xf32, affine_map<(d0, d1) -> (d1, d0)>>", true),
+        (
+            "memref<4x4xf32, affine_map<(d0, d1) -> (d1, d0)>>",
+            "memref<4x4xf32, affine_map<(d0, d1) -> (d1, d0)>>",
+            true,
+        ),
         ("memref<16xf32, strided<[1], offset: ?>>", "memref<16xf32, strided<[1], offset: ?>>", true),
         ("memref<16xf32, 2>", "memref<16xf32, 2 : i32>", false),
         ("index", "index", true),
@@ -107,7 +123,11 @@ fn a_type_must_be_one() {
         let text = format!("[[buffer]]\nname = \"x\"\ntype = \"{bad}\"\n") + &launch("a", "copy.mlir", &["x", "y"]);
         let (graph, findings) = resolve(&text, &[copy()]);
         assert!(graph.is_none(), "{bad}");
-        assert!(matches!(lines(&findings)[0].as_str(), l if l.contains("AL0109") || l.contains("AL0204")), "{:?}", lines(&findings));
+        assert!(
+            matches!(lines(&findings)[0].as_str(), l if l.contains("AL0109") || l.contains("AL0204")),
+            "{:?}",
+            lines(&findings)
+        );
     }
 }
 
@@ -126,7 +146,10 @@ fn the_kernel_function_is_chosen_or_asked_for() {
 
     let (graph, findings) = resolve_with(&(text.clone() + "func = \"other\"\n"), &[copy()], two);
     assert_eq!(lines(&findings), Vec::<String>::new());
-    assert_eq!((graph.as_ref().unwrap().launches[0].function, graph.unwrap().launches[0].function_name.as_str()), (1, "other"));
+    assert_eq!(
+        (graph.as_ref().unwrap().launches[0].function, graph.unwrap().launches[0].function_name.as_str()),
+        (1, "other")
+    );
 
     let (_, findings) = resolve_with(&(text.clone() + "func = \"othr\"\n"), &[copy()], two);
     assert_eq!(lines(&findings), ["graph.toml:7:8: error[AL0208]: kernel `copy.mlir` has no public function `@othr`"]);
@@ -144,7 +167,10 @@ fn modules_that_are_no_kernels_are_refused_once() {
     check(|k| k.functions.clear(), "AL0209]: kernel `copy.mlir` has no launch");
     check(|k| k.functions[0].entries.clear(), "AL0209]: kernel `copy.mlir` has no launch");
     check(|k| k.functions[0].result_count = 1, "AL0211]: kernel `@k` returns values");
-    check(|k| k.nested_modules = vec![Span::file_start(k.file); 2], "AL0210]: kernel `copy.mlir` has a module inside its module");
+    check(
+        |k| k.nested_modules = vec![Span::file_start(k.file); 2],
+        "AL0210]: kernel `copy.mlir` has a module inside its module",
+    );
 }
 
 #[test]
@@ -165,7 +191,11 @@ fn with_view(base: &str, view: &str) -> String {
 
 fn view_finding(base: &str, view: &str) -> String {
     let (_, findings) = resolve(&with_view(base, view), &[copy()]);
-    lines(&findings).into_iter().map(|l| l.split_once("error").map_or(l.clone(), |(_, l)| l.to_string())).collect::<Vec<_>>().join("; ")
+    lines(&findings)
+        .into_iter()
+        .map(|l| l.split_once("error").map_or(l.clone(), |(_, l)| l.to_string()))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 #[test]
@@ -190,12 +220,17 @@ fn the_base_of_a_view_may_be_inferred_from_another_launch() {
 #[test]
 fn views_outside_their_buffer_give_the_numbers() {
     let view = |offsets: &str, sizes: &str| format!("offsets = {offsets}\nsizes = {sizes}\ntype = \"memref<16xf32>\"");
-    for (offsets, sizes) in [("[2, 0]", "[1, 16]"), ("[0, 1]", "[1, 16]"), ("[1, 0]", "[2, 16]"), ("[0, 9223372036854775807]", "[1, 16]")] {
+    for (offsets, sizes) in
+        [("[2, 0]", "[1, 16]"), ("[0, 1]", "[1, 16]"), ("[1, 0]", "[2, 16]"), ("[0, 9223372036854775807]", "[1, 16]")]
+    {
         assert_eq!(view_finding("memref<2x16xf32>", &view(offsets, sizes)), "[AL0206]: view `v` ends outside of `w`");
     }
     let (_, findings) = resolve(&with_view("memref<2x16xf32>", &view("[2, 0]", "[1, 16]")), &[copy()]);
     let finding = findings.iter().next().unwrap();
-    assert_eq!((finding.found.as_deref(), finding.allowed.as_deref()), (Some("index 2 in dimension 0"), Some("0 to 1")));
+    assert_eq!(
+        (finding.found.as_deref(), finding.allowed.as_deref()),
+        (Some("index 2 in dimension 0"), Some("0 to 1"))
+    );
     assert_eq!(findings.sources.snippet(finding.labels[0].span), "[2, 0]");
 }
 
@@ -204,14 +239,23 @@ fn views_must_fit_their_type() {
     let view = |rest: &str| format!("offsets = [0, 0]\n{rest}");
     let cases = [
         ("sizes = [16]\ntype = \"memref<16xf32>\"", "[AL0207]: `sizes` of view `v` has 1 dimensions, `w` has 2"),
-        ("sizes = [1, 16]\nstrides = [1]\ntype = \"memref<16xf32>\"", "[AL0207]: `strides` of view `v` has 1 dimensions, `w` has 2"),
+        (
+            "sizes = [1, 16]\nstrides = [1]\ntype = \"memref<16xf32>\"",
+            "[AL0207]: `strides` of view `v` has 1 dimensions, `w` has 2",
+        ),
         ("sizes = [1, 8]\nstrides = [1, 2]\ntype = \"memref<8xf32>\"", "[AL0207]: view `v` is not contiguous"),
         ("sizes = [2, 8]\ntype = \"memref<2x8xf32>\"", "[AL0207]: view `v` is not contiguous"),
         ("sizes = [2, 16]\ntype = \"memref<32xf32>\"", "[AL0207]: the sizes of view `v` don't give its type"),
         ("sizes = [1, 16]\ntype = \"memref<16xbf16>\"", "[AL0207]: view `v` and buffer `w` hold different elements"),
-        ("sizes = [1, 16]\ntype = \"memref<16xf32, 1 : i32>\"", "[AL0207]: view `v` and buffer `w` hold different elements"),
+        (
+            "sizes = [1, 16]\ntype = \"memref<16xf32, 1 : i32>\"",
+            "[AL0207]: view `v` and buffer `w` hold different elements",
+        ),
         ("sizes = [1, 16]\ntype = \"index\"", "[AL0207]: view `v` has no memref type"),
-        ("sizes = [1, 16]\ntype = \"memref<16xf32, strided<[2]>>\"", "[AL0207]: the layout in the type of view `v` does not fit its place"),
+        (
+            "sizes = [1, 16]\ntype = \"memref<16xf32, strided<[2]>>\"",
+            "[AL0207]: the layout in the type of view `v` does not fit its place",
+        ),
     ];
     for (rest, wanted) in cases {
         assert_eq!(view_finding("memref<2x16xf32>", &view(rest)), wanted, "{rest}");
@@ -239,14 +283,18 @@ fn a_view_may_spell_its_layout_out() {
 #[test]
 fn a_view_whose_type_the_launch_does_not_take() {
     let view = "offsets = [0, 0]\nsizes = [1, 8]\ntype = \"memref<8xf32>\"";
-    assert_eq!(view_finding("memref<2x16xf32>", view), "[AL0204]: view `v` is `memref<8xf32>`, argument 0 of launch `a` is `memref<16xf32>`");
+    assert_eq!(
+        view_finding("memref<2x16xf32>", view),
+        "[AL0204]: view `v` is `memref<8xf32>`, argument 0 of launch `a` is `memref<16xf32>`"
+    );
 }
 
 #[test]
 fn the_base_of_a_view_must_be_a_buffer_with_a_type() {
     let rest = "offsets = [0]\nsizes = [16]\ntype = \"memref<16xf32>\"\n";
     let on = |of: &str, more: &str| {
-        let text = format!("[[view]]\nname = \"v\"\nof = \"{of}\"\n{rest}{more}") + &launch("a", "copy.mlir", &["v", "y"]);
+        let text =
+            format!("[[view]]\nname = \"v\"\nof = \"{of}\"\n{rest}{more}") + &launch("a", "copy.mlir", &["v", "y"]);
         let (_, findings) = resolve(&text, &[copy()]);
         (lines(&findings).join("; "), findings.iter().next().unwrap().remedy.clone().unwrap())
     };
@@ -254,10 +302,13 @@ fn the_base_of_a_view_must_be_a_buffer_with_a_type() {
     assert_eq!(line, "graph.toml:5:6: error[AL0205]: view `v` is of `yy`, which nothing declares or uses");
     assert_eq!(remedy, "write `of = \"y\"`");
     let (line, remedy) = on("v", "");
-    assert_eq!((line.as_str(), remedy.as_str()), (
-        "graph.toml:5:6: error[AL0205]: view `v` is of `v`, which is a view",
-        "write `of = \"v\"` and offsets within that buffer"
-    ));
+    assert_eq!(
+        (line.as_str(), remedy.as_str()),
+        (
+            "graph.toml:5:6: error[AL0205]: view `v` is of `v`, which is a view",
+            "write `of = \"v\"` and offsets within that buffer"
+        )
+    );
     let (line, _) = on("h", "[[host]]\nname = \"s\"\nwrites = [\"h\"]\n");
     assert_eq!(line, "graph.toml:5:6: error[AL0205]: view `v` is of `h`, whose type is not known");
 }

@@ -52,27 +52,30 @@ fn buffer(name: &str, role: &str) -> String {
 }
 
 fn chain() -> String {
-    launch("a", "copy.mlir", &["x", "m"]) + &launch("b", "copy.mlir", &["m", "n"]) + &launch("c", "add.mlir", &["n", "w", "y"])
+    launch("a", "copy.mlir", &["x", "m"])
+        + &launch("b", "copy.mlir", &["m", "n"])
+        + &launch("c", "add.mlir", &["n", "w", "y"])
 }
 
 #[test]
 fn one_elf_hides_what_it_makes_and_uses_up() {
-    assert_eq!(quiet(&(buffer("w", "static") + &chain()), &[&[0, 1, 2]]), ["x:input m:intermediate n:intermediate w:static y:output"]);
+    assert_eq!(
+        quiet(&(buffer("w", "static") + &chain()), &[&[0, 1, 2]]),
+        ["x:input m:intermediate n:intermediate w:static y:output"]
+    );
 }
 
 #[test]
 fn what_crosses_a_cut_is_output_here_and_input_there() {
-    assert_eq!(
-        quiet(&chain(), &[&[0, 1], &[2]]),
-        ["x:input m:intermediate n:output", "n:input w:input y:output"]
-    );
+    assert_eq!(quiet(&chain(), &[&[0, 1], &[2]]), ["x:input m:intermediate n:output", "n:input w:input y:output"]);
     // A launch in no part stands for another ELF.
     assert_eq!(quiet(&chain(), &[&[0], &[2]]), ["x:input m:output", "n:input w:input y:output"]);
 }
 
 #[test]
 fn what_the_host_reads_or_writes_between() {
-    let text = launch("a", "copy.mlir", &["x", "m"]) + "[[host]]\nname = \"h\"\nreads = [\"m\"]\nwrites = [\"n\"]\n"
+    let text = launch("a", "copy.mlir", &["x", "m"])
+        + "[[host]]\nname = \"h\"\nreads = [\"m\"]\nwrites = [\"n\"]\n"
         + &launch("b", "add.mlir", &["m", "n", "y"]);
     assert_eq!(quiet(&text, &[&[0], &[1]]), ["x:input m:output", "m:input n:input y:output"]);
     // Even within one ELF: the host reads it.
@@ -99,7 +102,10 @@ fn a_scratch_buffer_that_two_elfs_fill_anew_is_intermediate_in_both() {
         launch(&format!("a{n}"), "copy.mlir", &[from, "t"]) + &launch(&format!("b{n}"), "copy.mlir", &["t", to])
     };
     let text = half(0, "x", "y") + &half(1, "y", "z");
-    assert_eq!(quiet(&text, &[&[0, 1], &[2, 3]]), ["x:input t:intermediate y:output", "y:input t:intermediate z:output"]);
+    assert_eq!(
+        quiet(&text, &[&[0, 1], &[2, 3]]),
+        ["x:input t:intermediate y:output", "y:input t:intermediate z:output"]
+    );
 }
 
 #[test]
@@ -113,7 +119,8 @@ fn a_write_that_another_elf_overwrites_unread_is_still_an_output() {
 fn rows_of_one_buffer_count_by_their_bytes() {
     let rows = "[[buffer]]\nname = \"p\"\ntype = \"memref<2x16xf32>\"\n\
         [[view]]\nname = \"row0\"\nof = \"p\"\noffsets = [0, 0]\nsizes = [1, 16]\ntype = \"memref<16xf32>\"\n";
-    let row1 = rows.lines().skip(3).collect::<Vec<_>>().join("\n").replace("row0", "row1").replace("[0, 0]", "[1, 0]") + "\n";
+    let row1 =
+        rows.lines().skip(3).collect::<Vec<_>>().join("\n").replace("row0", "row1").replace("[0, 0]", "[1, 0]") + "\n";
     let fill = |row: &str| launch(&format!("f{row}"), "copy.mlir", &["x", row]);
     let read = launch("r", "pair.mlir", &["p", "y"]);
     let one = rows.to_string() + &fill("row0") + &read;
@@ -148,7 +155,8 @@ fn declarations_that_the_dataflow_leaves_open_hold() {
 fn declarations_that_the_dataflow_contradicts_are_kept_and_reported() {
     let check = |name: &str, role: &str, partition: &[&[usize]], found: &str| {
         let (elfs, findings) = roles_of(&(buffer(name, role) + &chain()), partition);
-        let wanted = format!("graph.toml:6:8: warning[AL0213]: `{name}` is declared `{role}`, but its use makes it `{found}`");
+        let wanted =
+            format!("graph.toml:6:8: warning[AL0213]: `{name}` is declared `{role}`, but its use makes it `{found}`");
         assert_eq!(findings, [wanted]);
         assert!(elfs.iter().any(|e| e.contains(&format!("{name}:{role}/{found}"))), "{elfs:?}");
     };
@@ -188,13 +196,23 @@ fn a_contradiction_shows_the_declaration_the_uses_and_the_kernels() {
 fn listed_and_unused_is_dead_whatever_was_declared() {
     let elf = "[[elf]]\nname = \"e\"\nlaunches = [\"a\", \"b\", \"c\"]\nargs = [\"x\", \"m\", \"n\", \"w\", \"y\", \"idle\"]\n";
     let (_, findings) = roles_of(&(buffer("idle", "intermediate") + &chain() + elf), &[&[0, 1, 2]]);
-    assert_eq!(findings, ["graph.toml:6:8: warning[AL0213]: `idle` is declared `intermediate`, but its use makes it `dead`"]);
+    assert_eq!(
+        findings,
+        ["graph.toml:6:8: warning[AL0213]: `idle` is declared `intermediate`, but its use makes it `dead`"]
+    );
     assert_eq!(quiet(&(buffer("idle", "dead") + &chain() + elf), &[&[0, 1, 2]]).len(), 1);
 }
 
 #[test]
 fn index_lists_follow_the_roles() {
-    let lists = airlink_graph::index_lists([Role::Input, Role::Static, Role::Output, Role::Intermediate, Role::Inout, Role::Dead]);
+    let lists = airlink_graph::index_lists([
+        Role::Input,
+        Role::Static,
+        Role::Output,
+        Role::Intermediate,
+        Role::Inout,
+        Role::Dead,
+    ]);
     assert_eq!(lists.static_input_indices, [1]);
     assert_eq!(lists.output_indices, [2, 4]);
     assert_eq!(lists.intermediate_indices, [2, 3, 5]);
@@ -219,12 +237,25 @@ fn edges(graph: &LaunchGraph) -> Vec<String> {
 
 #[test]
 fn the_dataflow_has_every_dependence_once() {
-    let text = launch("a", "copy.mlir", &["x", "m"]) + "[[host]]\nname = \"h\"\nreads = [\"m\"]\nwrites = [\"x\"]\n"
-        + &launch("b", "add.mlir", &["m", "m", "y"]) + &launch("c", "copy.mlir", &["x", "m"]) + &launch("d", "update.mlir", &["m"]);
+    let text = launch("a", "copy.mlir", &["x", "m"])
+        + "[[host]]\nname = \"h\"\nreads = [\"m\"]\nwrites = [\"x\"]\n"
+        + &launch("b", "add.mlir", &["m", "m", "y"])
+        + &launch("c", "copy.mlir", &["x", "m"])
+        + &launch("d", "update.mlir", &["m"]);
     let graph = graph(&text);
     assert_eq!(
         edges(&graph),
-        ["a->h x war", "a->h m raw", "a->b m raw", "a->c m waw", "h->c x raw", "h->c m war", "b->c m war", "c->d m raw", "c->d m waw"]
+        [
+            "a->h x war",
+            "a->h m raw",
+            "a->b m raw",
+            "a->c m waw",
+            "h->c x raw",
+            "h->c m war",
+            "b->c m war",
+            "c->d m raw",
+            "c->d m waw"
+        ]
     );
     let flow = graph.dataflow();
     assert_eq!(flow.node_count(), 5);

@@ -111,7 +111,8 @@ pub fn resolve_with(
     let file = findings.sources.add("graph.toml", format!("[graph]\nname = \"g\"\n{text}"));
     let mut summaries = kernels.iter().map(|k| (k.path.to_string(), summary(k, &mut findings))).collect();
     change(&mut summaries);
-    let graph = airlink_graph::read(file, &mut findings).and_then(|g| airlink_graph::resolve(g, &summaries, &mut findings));
+    let graph =
+        airlink_graph::read(file, &mut findings).and_then(|g| airlink_graph::resolve(g, &summaries, &mut findings));
     (graph.ok(), findings)
 }
 

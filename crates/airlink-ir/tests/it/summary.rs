@@ -71,7 +71,12 @@ fn a_gemv_is_told_in_full() {
     let locals: Vec<_> = summary.locals.iter().map(|l| (l.kind, l.name.as_str())).collect();
     assert_eq!(
         locals,
-        [(LocalKind::Channel, "c"), (LocalKind::Function, "gemv"), (LocalKind::Segment, "seg"), (LocalKind::Herd, "herd")]
+        [
+            (LocalKind::Channel, "c"),
+            (LocalKind::Function, "gemv"),
+            (LocalKind::Segment, "seg"),
+            (LocalKind::Herd, "herd")
+        ]
     );
 }
 

@@ -6,8 +6,8 @@ use airlink_ir::{Ir, OperationRef};
 
 use crate::cli::DiffArgs;
 use crate::exit::Exit;
-use crate::load;
 use crate::invocation::Invocation;
+use crate::load;
 
 pub fn run(invocation: &mut Invocation, args: &DiffArgs) -> Exit {
     match compare(invocation, args) {

@@ -9,9 +9,9 @@ use airlink_plan::{ElfPlan, Plan, PlanOptions};
 
 use crate::cli::GraphArgs;
 use crate::exit::Exit;
+use crate::invocation::Invocation;
 use crate::load::{self, Loaded};
 use crate::pipe;
-use crate::invocation::Invocation;
 
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     match compare(invocation, args) {
