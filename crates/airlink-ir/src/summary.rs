@@ -1,6 +1,7 @@
 //! From a kernel module to its summary.
 
 mod access;
+mod traffic;
 
 use airlink_diag::{FileId, Sources, Span};
 use airlink_kernel::{
@@ -31,7 +32,7 @@ pub fn summarize(module: &Module<'_>, file: FileId, sources: &Sources) -> Kernel
         functions: functions
             .iter()
             .filter(|f| function_body(**f).is_some() && is_public(**f))
-            .map(|f| function_summary(*f, &externs, at))
+            .map(|f| function_summary(*f, &tops, &externs, at))
             .collect(),
         locals: locals(root),
         channels: tops
@@ -95,7 +96,12 @@ fn kernel_type(ty: Type<'_>) -> KernelType {
     KernelType::parse(&text).unwrap_or(KernelType::Other(text))
 }
 
-fn function_summary(function: OperationRef<'_, '_>, externs: &[ExternSummary], at: At<'_>) -> FunctionSummary {
+fn function_summary(
+    function: OperationRef<'_, '_>,
+    tops: &[OperationRef<'_, '_>],
+    externs: &[ExternSummary],
+    at: At<'_>,
+) -> FunctionSummary {
     let span = at.span(function);
     let args = function_body(function).map_or(Vec::new(), |body| {
         (0..body.argument_count())
@@ -107,9 +113,13 @@ fn function_summary(function: OperationRef<'_, '_>, externs: &[ExternSummary], a
             .collect()
     });
     let mut accesses = access::Accesses::new(function, at);
+    let mut traffic = traffic::Reader::new(function, tops, at);
     let entries = entry_ops(function)
         .into_iter()
-        .map(|(kind, op)| entry_summary(kind, op, accesses.of_entry(op), externs, at))
+        .map(|(kind, op)| {
+            let (accesses, traffic) = (accesses.of_entry(op), traffic.of_entry(op));
+            entry_summary(kind, op, accesses, traffic, externs, at)
+        })
         .collect();
     FunctionSummary {
         name: attr::string(function, "sym_name").unwrap_or_default().into(),
@@ -152,6 +162,7 @@ fn entry_summary(
     kind: EntryKind,
     entry: OperationRef<'_, '_>,
     accesses: Vec<airlink_kernel::Access>,
+    traffic: airlink_kernel::Traffic,
     externs: &[ExternSummary],
     at: At<'_>,
 ) -> EntrySummary {
@@ -164,6 +175,7 @@ fn entry_summary(
         calls: Vec::new(),
         channels: Vec::new(),
         first_async: None,
+        traffic,
     };
     visit_entry(entry, None, &mut summary, externs, at);
     summary

@@ -4,10 +4,15 @@
 //! `airlink-ir` fills these from the IR; the graph and the plan read them and so build and test without MLIR.
 
 mod summary;
+mod traffic;
 mod types;
 
 pub use summary::{
     Access, ArgSummary, CallSummary, ChannelSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary,
     HerdSummary, KernelSummary, LocalKind, LocalName,
+};
+pub use traffic::{
+    BufferRef, ChannelUse, HerdUse, Linear, LocalBuffer, LoopKind, LoopUse, Memory, Place, SegmentUse, Side, Traffic,
+    Transfer, TransferKind,
 };
 pub use types::{KernelType, MemRefType};

@@ -3,7 +3,7 @@
 use airlink_diag::{FileId, Span};
 use indexmap::IndexMap;
 
-use crate::KernelType;
+use crate::{KernelType, Traffic};
 
 /// One parsed kernel file.
 #[derive(Clone, Debug)]
@@ -68,6 +68,8 @@ pub struct EntrySummary {
     pub channels: Vec<String>,
     /// The first op with an async token, if any.
     pub first_async: Option<Span>,
+    /// What it moves, holds and occupies on a device.
+    pub traffic: Traffic,
 }
 
 /// How a launch touches one argument, with the first op that does.

@@ -128,6 +128,7 @@ impl Kernel {
             calls: calls.clone(),
             channels: Vec::new(),
             first_async: None,
+            traffic: Default::default(),
         };
         let function = |name: &str| FunctionSummary {
             name: name.to_string(),

@@ -164,6 +164,7 @@ impl Kernel {
             calls: self.externs.iter().filter(|e| e.is_called).map(call).collect(),
             channels: Vec::new(),
             first_async: None,
+            traffic: Default::default(),
         };
         let function = |name: &str, kinds: &[EntryKind]| FunctionSummary {
             name: name.to_string(),

@@ -34,6 +34,8 @@ pub fn run(invocation: &mut Invocation, args: &RenameArgs) -> Exit {
     let renamed = match (planned, airlink_elf::rename(&bytes, &map, options)) {
         (Ok(plan), Ok(renamed)) => {
             plan.shared_finding(args.input.as_str()).into_iter().for_each(|f| invocation.findings.push(f));
+            // What the map did not ask for is said: a name may not be what its owner's user expects.
+            plan.companions.iter().for_each(|(old, new)| invocation.say(&format!("also renamed {old} to {new}\n")));
             renamed
         }
         (Err(errors), _) => {

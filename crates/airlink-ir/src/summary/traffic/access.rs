@@ -1,0 +1,226 @@
+//! The sides of transfers, and which buffer a memref is a part of.
+
+use std::collections::HashMap;
+
+use airlink_kernel::{BufferRef, KernelType, Linear, MemRefType, Memory, Side};
+use melior::ir::attribute::AttributeLike;
+use melior::ir::block::BlockLike;
+use melior::ir::operation::OperationLike;
+use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
+use mlir_sys as m;
+
+use super::identity;
+use crate::{attr, function_body, name};
+
+/// The extents of a memref and how it is laid out.
+pub(super) struct Shape {
+    pub(super) memory: Memory,
+    ty: MemRefType,
+    /// In elements; none where dynamic.
+    strides: Vec<Option<i64>>,
+}
+
+impl Shape {
+    pub(super) fn byte_count(&self) -> Option<u64> {
+        self.ty.byte_count()
+    }
+}
+
+/// The shape of a value; `None` if it is no ranked memref.
+pub(super) fn shape(value: Value<'_, '_>) -> Option<Shape> {
+    let ty = value.r#type();
+    if !ty.is_mem_ref() {
+        return None;
+    }
+    let KernelType::MemRef(parsed) = KernelType::parse(&ty.to_string())? else { return None };
+    let mut strides = vec![0i64; parsed.shape.len()];
+    let mut offset = 0i64;
+    // SAFETY: the type is a ranked memref and `strides` has its rank.
+    let result = unsafe { m::mlirMemRefTypeGetStridesAndOffset(ty.to_raw(), strides.as_mut_ptr(), &mut offset) };
+    // MLIR marks what is dynamic by the smallest i64, and fails where the layout is no strided one.
+    let is_strided = result.value != 0;
+    let strides = strides.into_iter().map(|s| (is_strided && s != i64::MIN).then_some(s)).collect();
+    Some(Shape { memory: memory(&parsed), ty: parsed, strides })
+}
+
+/// `1` is L2, `2` is L1, with or without a type; anything else is L3.
+fn memory(ty: &MemRefType) -> Memory {
+    match ty.space.as_deref().map(|s| s.split(':').next().unwrap_or_default().trim()) {
+        Some("1") => Memory::L2,
+        Some("2") => Memory::L1,
+        _ => Memory::L3,
+    }
+}
+
+/// Memrefs by the buffer that they are a part of and where in it they start.
+#[derive(Default)]
+pub(super) struct Roots {
+    /// By identity; looked up, never iterated. The offset is in elements, none where it is not linear.
+    map: HashMap<usize, (BufferRef, Option<Linear>)>,
+}
+
+impl Roots {
+    pub(super) fn argument(&mut self, value: Value<'_, '_>, index: usize) {
+        self.map.insert(identity(value), (BufferRef::Argument(index), Some(Linear::default())));
+    }
+
+    pub(super) fn allocation(&mut self, value: Value<'_, '_>, index: usize) {
+        self.map.insert(identity(value), (BufferRef::Local(index), Some(Linear::default())));
+    }
+
+    pub(super) fn alias(&mut self, from: Value<'_, '_>, to: Value<'_, '_>) {
+        if let Some(root) = self.map.get(&identity(from)).cloned() {
+            self.map.insert(identity(to), root);
+        }
+    }
+
+    /// The allocation that a memref is a part of.
+    pub(super) fn local(&self, value: Value<'_, '_>) -> Option<usize> {
+        match self.map.get(&identity(value)) {
+            Some((BufferRef::Local(i), _)) => Some(*i),
+            _ => None,
+        }
+    }
+
+    /// The result of a view is a part of what its source is a part of.
+    pub(super) fn view(&mut self, op: OperationRef<'_, '_>, linear: &HashMap<usize, Linear>) {
+        let is_view = name(op).starts_with("memref.") || name(op) == "builtin.unrealized_conversion_cast";
+        let (Ok(source), Ok(result)) = (op.operand(0), op.result(0)) else { return };
+        if !is_view || !source.r#type().is_mem_ref() || !Value::from(result).r#type().is_mem_ref() {
+            return;
+        }
+        let Some((buffer, start)) = self.map.get(&identity(source)).cloned() else { return };
+        let start = match name(op) {
+            "memref.cast" | "memref.collapse_shape" | "memref.expand_shape" | "memref.assume_alignment"
+            | "memref.memory_space_cast" => start,
+            "memref.subview" => start.and_then(|s| s.add(&subview_offset(op, source, linear)?)),
+            _ => None,
+        };
+        self.map.insert(identity(result.into()), (buffer, start));
+    }
+
+    /// A loop's carried memrefs are what they were at first, where the loop hands on the same.
+    pub(super) fn loop_carried(&mut self, op: OperationRef<'_, '_>, first_operand: usize, first_argument: usize) {
+        let Some(body) = function_body(op) else { return };
+        for i in 0..op.result_count() {
+            if let (Ok(initial), Ok(inner)) = (op.operand(first_operand + i), body.argument(first_argument + i)) {
+                self.alias(initial, inner.into());
+            }
+        }
+    }
+
+    /// Results of an op with regions are what its last region yields. `air.execute` gives its token first.
+    pub(super) fn yields(&mut self, op: OperationRef<'_, '_>) {
+        let first = usize::from(name(op) == "air.execute");
+        if op.result_count() <= first || op.region_count() == 0 {
+            return;
+        }
+        let Some(terminator) = function_body(op).and_then(|b| b.terminator()) else { return };
+        for (i, value) in terminator.operands().enumerate() {
+            if let Ok(result) = op.result(first + i) {
+                self.alias(value, result.into());
+            }
+        }
+    }
+}
+
+/// Where a subview starts in its source, in elements.
+fn subview_offset(op: OperationRef<'_, '_>, source: Value<'_, '_>, linear: &HashMap<usize, Linear>) -> Option<Linear> {
+    let strides = shape(source)?.strides;
+    let offsets = attr::i64_array(op.attribute("static_offsets").ok()?)?;
+    let mut dynamic = 1;
+    let mut start = Linear::default();
+    for (offset, stride) in offsets.into_iter().zip(strides) {
+        let offset = match offset {
+            i64::MIN => {
+                let value = linear.get(&identity(op.operand(dynamic).ok()?)).cloned();
+                dynamic += 1;
+                value?
+            }
+            constant => Linear::constant(constant),
+        };
+        start = start.add(&offset.scale(stride?)?)?;
+    }
+    Some(start)
+}
+
+/// The channel indices of a put or get.
+pub(super) fn channel_indices<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
+    let segments = segments(op);
+    let first = segments.first().copied().unwrap_or(0);
+    let count = segments.get(1).copied().unwrap_or(0);
+    op.operands().skip(first).take(count).collect()
+}
+
+/// One side of a transfer: `dst` or `src`.
+pub(super) fn side(
+    op: OperationRef<'_, '_>,
+    key: &str,
+    linear: &HashMap<usize, Linear>,
+    roots: &Roots,
+) -> Option<Side> {
+    // Operands: dependencies, indices (of puts and gets), then for each side the memref and its three lists.
+    let segments = segments(op);
+    let memref_segment = match (name(op), key) {
+        ("air.dma_memcpy_nd", "dst") => 1,
+        ("air.dma_memcpy_nd", _) => 5,
+        _ => 2,
+    };
+    let start = |segment: usize| segments.iter().take(segment).sum::<usize>();
+    let memref = op.operand(start(memref_segment)).ok()?;
+    let shape = shape(memref)?;
+    let dynamic = |list: usize| -> Vec<Option<Linear>> {
+        let first = start(memref_segment + 1 + list);
+        let count = segments.get(memref_segment + 1 + list).copied().unwrap_or(0);
+        (first..first + count).map(|i| linear.get(&identity(op.operand(i).ok()?)).cloned()).collect()
+    };
+    let list = |what: &str, position: usize| -> Option<Vec<Option<Linear>>> {
+        let mut values = dynamic(position).into_iter();
+        let fixed = attr::i64_array(op.attribute(&format!("static_{key}_{what}")).ok()?)?;
+        Some(
+            fixed.into_iter().map(|v| if v == i64::MIN { values.next().flatten() } else { Some(Linear::constant(v)) }).collect(),
+        )
+    };
+    let constants = |l: Vec<Option<Linear>>| -> Vec<Option<i64>> { l.into_iter().map(|v| v?.as_constant()).collect() };
+    let offsets = list("offsets", 0)?;
+    let mut sizes: Vec<Option<u64>> =
+        constants(list("sizes", 1)?).into_iter().map(|n| n.and_then(|n| u64::try_from(n).ok())).collect();
+    let mut strides = constants(list("strides", 2)?);
+    if sizes.is_empty() {
+        sizes = shape.ty.shape.clone();
+    }
+    if strides.is_empty() {
+        strides = shape.strides.clone();
+    }
+    let (buffer, base) = roots.map.get(&identity(memref)).cloned().unwrap_or((BufferRef::Unknown, None));
+    let offset = offsets.iter().zip(&strides).try_fold(base, |sum, (offset, stride)| {
+        // A dimension without offset adds nothing, whatever its stride.
+        match offset.as_ref().and_then(Linear::as_constant) {
+            Some(0) => Some(sum),
+            _ => Some(sum.and_then(|s| s.add(&offset.as_ref()?.scale((*stride)?)?))),
+        }
+    });
+    Some(Side {
+        memory: shape.memory,
+        buffer,
+        element: shape.ty.element.clone(),
+        element_bits: shape.ty.element_bits(),
+        buffer_elements: shape.ty.element_count(),
+        dynamic_offset_count: offsets.iter().filter(|o| o.is_none()).count(),
+        sizes,
+        strides,
+        offset: offset.flatten(),
+    })
+}
+
+/// How many operands each group has.
+fn segments(op: OperationRef<'_, '_>) -> Vec<usize> {
+    let Ok(segments) = op.attribute("operandSegmentSizes") else { return Vec::new() };
+    // SAFETY: the attribute is valid; positions are in range.
+    unsafe {
+        let raw = segments.to_raw();
+        (0..m::mlirDenseArrayGetNumElements(raw))
+            .map(|i| usize::try_from(m::mlirDenseI32ArrayGetElement(raw, i)).unwrap_or(0))
+            .collect()
+    }
+}
