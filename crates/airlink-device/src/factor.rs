@@ -17,7 +17,7 @@ pub fn largest_factor(n: u64, max: u64) -> Option<u64> {
         if low > STEPS_MAX {
             return None;
         }
-        if n % low == 0 {
+        if n.is_multiple_of(low) {
             // `n / low` falls as `low` grows: the first that fits is the largest.
             if n / low <= max {
                 return Some(n / low);
@@ -35,7 +35,7 @@ pub fn largest_aligned_factor(n: u64, max: u64, granule: u64) -> Option<u64> {
         return largest_factor(n, max);
     }
     // A multiple of the granule divides `n` only if its quotient by the granule divides that of `n`.
-    if n % granule != 0 {
+    if !n.is_multiple_of(granule) {
         return None;
     }
     largest_factor(n / granule, max / granule).map(|f| f * granule)

@@ -230,14 +230,14 @@ fn is_long_step(l: &Loop, inner: &Pattern, element_bits: u64, profile: &Profile)
 /// Takes the shape over, or its fault, and judges the BD.
 fn finish(
     transfer: &Transfer,
-    shaped: Result<Shape, Fault>,
+    shaped: Result<Shape, Box<Fault>>,
     device: &Device,
     profile: &Profile,
     task: &mut ShimTask,
 ) {
     let shape = match shaped {
         Ok(shape) => shape,
-        Err(fault) => return task.faults.push(fault),
+        Err(fault) => return task.faults.push(*fault),
     };
     for ((count, stride), reason) in shape.bd_dims.dims().zip(shape.reasons) {
         task.unroll(None, count, stride, reason);

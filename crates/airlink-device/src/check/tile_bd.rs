@@ -74,6 +74,10 @@ fn check_dims(bd: &TileBd, device: &Device, profile: &Profile, faults: &mut Vec<
             0 => i128::from(size).saturating_mul(bd.element_bits.into()) / granule_bits(device),
             _ => size.into(),
         };
+        if dim == 0 {
+            let bits = i128::from(size).saturating_mul(bd.element_bits.into());
+            of_dim.extend(whole_words(Rule::B7, &name, bits, device.address_granule_bits, device));
+        }
         if bd.kind == TileKind::Core {
             let wrap = Limit { value: limits.wrap_words_max(), ..limits.wrap_bits };
             of_dim.extend(Fault::above(Rule::B12, &name, words, wrap, "32-bit words"));
@@ -85,14 +89,7 @@ fn check_dims(bd: &TileBd, device: &Device, profile: &Profile, faults: &mut Vec<
     }
 }
 
-fn check_stride(
-    bd: &TileBd,
-    dim: usize,
-    stride: i64,
-    device: &Device,
-    profile: &Profile,
-    faults: &mut Vec<Fault>,
-) {
+fn check_stride(bd: &TileBd, dim: usize, stride: i64, device: &Device, profile: &Profile, faults: &mut Vec<Fault>) {
     let name = format!("stride of dimension {dim} of a tile BD");
     let below = profile.tile_stride_elements_bound;
     let unit = Unit("elements", below.source);

@@ -8,12 +8,7 @@ use crate::profile::Profile;
 
 /// Takes a shim BD with too large inner sizes apart (S12): by factors where a dimension is free, else by slices of the
 /// outermost dimension. `None` if that takes too many BDs.
-pub fn decompose(
-    pattern: &Pattern,
-    element_bits: u64,
-    device: &Device,
-    profile: &Profile,
-) -> Option<Vec<Pattern>> {
+pub fn decompose(pattern: &Pattern, element_bits: u64, device: &Device, profile: &Profile) -> Option<Vec<Pattern>> {
     let granule = granule(element_bits);
     let mut pattern = pattern.padded(SHIM_RANK);
     if pattern.rank() != SHIM_RANK || !pattern.is_computable() {

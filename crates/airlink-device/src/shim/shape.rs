@@ -39,9 +39,9 @@ pub fn shape(
     element_bits: u64,
     buffer_elements: u64,
     profile: &Profile,
-) -> Result<Shape, Fault> {
+) -> Result<Shape, Box<Fault>> {
     if !pattern.is_computable() {
-        return Err(Fault::too_large("the span of a transfer at L3"));
+        return Err(Box::new(Fault::too_large("the span of a transfer at L3")));
     }
     let mut dims = pattern.padded(SHIM_RANK);
     let is_linear = dims.rank() == SHIM_RANK && dims.is_contiguous_or_repeat();
@@ -86,7 +86,7 @@ fn rebalance_outer(dims: &mut Pattern, profile: &Profile) {
     }
 }
 
-fn split_wraps(dims: &mut Pattern, granule: u64, modulus: u64, profile: &Profile) -> Result<(), Fault> {
+fn split_wraps(dims: &mut Pattern, granule: u64, modulus: u64, profile: &Profile) -> Result<(), Box<Fault>> {
     let mut next = dims.rank();
     while next > 0 {
         let i = next - 1;
@@ -97,7 +97,7 @@ fn split_wraps(dims: &mut Pattern, granule: u64, modulus: u64, profile: &Profile
             continue;
         }
         let found = if stride == 1 { largest_aligned_factor(size, max, granule) } else { largest_factor(size, max) };
-        let Some(factor) = found else { return Err(no_chunk(size, granule, dims.rank() - 1 - i)) };
+        let Some(factor) = found else { return Err(Box::new(no_chunk(size, granule, dims.rank() - 1 - i))) };
         if factor == 1 {
             // A prime: whether it fits, or can be taken apart, is judged later.
             continue;
