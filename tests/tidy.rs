@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("airlink-mlir-sys", 1),
     ("airlink-rt", 1),
     ("airlink-ir", 2),
+    ("airlink-device", 2),
     ("airlink-elf", 2),
     ("airlink-graph", 3),
     ("airlink-plan", 4),
@@ -27,8 +28,16 @@ const LAYERS: &[(&str, u8)] = &[
 ];
 
 /// Crates that build and test without MLIR.
-const WITHOUT_MLIR: &[&str] =
-    &["airlink-diag", "airlink-kernel", "airlink-rt", "airlink-elf", "airlink-graph", "airlink-plan", "airlink-fuzz"];
+const WITHOUT_MLIR: &[&str] = &[
+    "airlink-diag",
+    "airlink-kernel",
+    "airlink-rt",
+    "airlink-device",
+    "airlink-elf",
+    "airlink-graph",
+    "airlink-plan",
+    "airlink-fuzz",
+];
 
 /// Crates that may hold `unsafe`.
 const WITH_UNSAFE: &[&str] = &["airlink-mlir-sys", "airlink-ir", "airlink-rt"];
