@@ -113,3 +113,11 @@ pub fn repeated_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let mut seen = std::collections::BTreeSet::new();
     names.iter().copied().filter(|n| !seen.insert(*n)).collect()
 }
+
+/// Whether a segment that uses channels has raw DMAs left.
+pub fn check_mixed_dma(raw_dma_count: u64, channel_op_count: u64) -> Option<Fault> {
+    let unit = Unit("raw DMAs", "AIRToAIEPass.cpp:3950-3961");
+    let name = "raw DMAs in a segment with channels";
+    let fault = Fault::unless(Rule::MixedDma, name, raw_dma_count.into(), Bound::Exactly(0), unit);
+    fault.filter(|_| channel_op_count > 0)
+}

@@ -23,8 +23,8 @@ pub use check::{
 };
 pub use device::{Arch, Device, Limit, TileKind, TileLimits};
 pub use elf::{
-    Container, Load, TxnBytes, check_container, check_odd_trips, check_pdi_parity, check_task_count, pdi_loads,
-    repeated_names, task_bytes,
+    Container, Load, TxnBytes, check_container, check_mixed_dma, check_odd_trips, check_pdi_parity, check_task_count,
+    pdi_loads, repeated_names, task_bytes,
 };
 pub use factor::{largest_aligned_factor, largest_factor};
 pub use fault::{Bound, Fault, Rule};

@@ -23,7 +23,7 @@ pub fn check_shim_bd(pattern: &Pattern, element_bits: u64, offset: Option<i64>, 
     for (i, (size, stride)) in padded.dims().enumerate() {
         let dim = padded.rank() - 1 - i;
         let mut of_dim = Vec::new();
-        check_size(dim, size, stride, element_bits, is_linear, device, &mut of_dim);
+        check_size(dim, size, element_bits, is_linear, device, &mut of_dim);
         check_stride(dim, size, stride, element_bits, device, &mut of_dim);
         faults.extend(of_dim.into_iter().map(|f| f.at(dim)));
     }
@@ -56,15 +56,7 @@ fn check_linear_length(pattern: &Pattern, element_bits: u64, device: &Device) ->
     Fault::above(Rule::S10, "length of a shim BD", words, device.shim.length_words_max, "32-bit words")
 }
 
-fn check_size(
-    dim: usize,
-    size: u64,
-    stride: i64,
-    element_bits: u64,
-    is_linear: bool,
-    device: &Device,
-    faults: &mut Vec<Fault>,
-) {
+fn check_size(dim: usize, size: u64, element_bits: u64, is_linear: bool, device: &Device, faults: &mut Vec<Fault>) {
     let unit = Unit("elements", "AIEXDialect.cpp:163");
     let name = format!("size of dimension {dim} of a shim BD");
     faults.extend(Fault::unless(Rule::S1, &name, size.into(), Bound::AtLeast(1), unit));
@@ -77,7 +69,7 @@ fn check_size(
             faults.extend(Fault::above(Rule::S5, &name, words, wrap, "32-bit words").filter(|_| !is_linear));
         }
         1 => faults.extend(Fault::above(Rule::S5, &name, size, wrap, "steps").filter(|_| !is_linear)),
-        3 if stride != 0 => {
+        3 => {
             faults.extend(Fault::above(Rule::S7, &name, size, device.shim.iteration_max, "iterations"));
         }
         _ => {}
