@@ -96,7 +96,7 @@ const MANY: u64 = 1000;
 
 /// Whether so many unrolled tasks still compile in reasonable time.
 pub fn check_task_count(task_count: u64) -> Option<Fault> {
-    let unit = Unit("tasks", "limits: compile time, empirical");
+    let unit = Unit("tasks", "mlir-air explain.md, empirical");
     Fault::unless(Rule::ManyChunks, "unrolled shim tasks", task_count.into(), Bound::AtMost(MANY.into()), unit)
 }
 

@@ -27,7 +27,7 @@ pub fn check_shim_bd(pattern: &Pattern, element_bits: u64, offset: Option<i64>, 
         check_stride(dim, size, stride, element_bits, device, &mut of_dim);
         faults.extend(of_dim.into_iter().map(|f| f.at(dim)));
     }
-    let bits = i128::from(offset.unwrap_or(0)) * i128::from(element_bits);
+    let bits = i128::from(offset.unwrap_or(0)).saturating_mul(element_bits.into());
     faults.extend(whole_words(Rule::S9, "offset of a shim BD", bits, Limit::new(0, "AIEXDialect.cpp:653"), device));
     faults.extend(check_linear_length(&padded, element_bits, device));
     faults
@@ -61,7 +61,7 @@ fn check_size(dim: usize, size: u64, element_bits: u64, is_linear: bool, device:
     let name = format!("size of dimension {dim} of a shim BD");
     faults.extend(Fault::unless(Rule::S1, &name, size.into(), Bound::AtLeast(1), unit));
     let wrap = Limit { value: device.shim.wrap_words_max(), ..device.shim.wrap_bits };
-    let bits = i128::from(size) * i128::from(element_bits);
+    let bits = i128::from(size).saturating_mul(element_bits.into());
     match dim {
         0 => {
             faults.extend(whole_words(Rule::S2, &name, bits, Limit::new(0, "AIEXDialect.cpp:169"), device));
@@ -84,7 +84,7 @@ fn check_stride(dim: usize, size: u64, stride: i64, element_bits: u64, device: &
     if dim == 0 && stride == 1 {
         return;
     }
-    let bits = i128::from(stride) * i128::from(element_bits);
+    let bits = i128::from(stride).saturating_mul(element_bits.into());
     faults.extend(whole_words(Rule::S4, &name, bits, Limit::new(0, "AIEXDialect.cpp:194-208"), device));
     if dim == 3 && size <= 1 {
         return;
