@@ -9,6 +9,7 @@ mod elf;
 mod factor;
 mod fault;
 mod gemv;
+mod launch;
 mod live;
 mod pattern;
 mod place;
@@ -29,6 +30,7 @@ pub use elf::{
 pub use factor::{largest_aligned_factor, largest_factor};
 pub use fault::{Bound, Fault, Rule};
 pub use gemv::{Gemv, GemvNeeds, Suggestion, check_gemv, suggest};
+pub use launch::{LaunchFlow, LaunchUse, check_launch};
 pub use live::{
     ChannelTasks, Direction, ShimChannel, Simulation, Step, TileLive, check_live, check_queue, live_bds, simulate,
     steps,

@@ -1,9 +1,9 @@
 //! Tables of measured verdicts: element-wise kernels and the GEMV registry.
 
-use airlink_device::{Profile, check_gemv, shim_task};
+use airlink_device::{Direction, LaunchFlow, Profile, Rule, check_gemv, check_launch, shim_task};
 
 use crate::gemv_cases::gemv;
-use crate::support::{npu2, pattern, pinned, tiles};
+use crate::support::{herd_flows, npu2, pattern, pinned, tiles};
 
 #[test]
 fn element_wise_kernels_of_the_registry_take_one_descriptor() {
@@ -93,4 +93,43 @@ fn every_row_of_the_gemv_registry_is_legal() {
     for (m, k, tile_m, m_input) in REGISTRY {
         assert_eq!(check_gemv(&gemv(m, k, tile_m, m_input, Some(4)), &npu2()), [], "{m}x{k} {tile_m}/{m_input}");
     }
+}
+
+/// The rules that an element-wise kernel of this herd breaks at the shim.
+fn element_wise(elements: u64, tile: u64, columns: u64, rows: u64, inputs: u64) -> Vec<Rule> {
+    let transfer = tiles(elements, tile, columns * rows);
+    let flows = herd_flows(columns, rows, inputs, 1).into_iter();
+    let flows = flows.map(|flow| LaunchFlow { transfer: transfer.clone(), flow, is_reorderable: true });
+    let used = check_launch(&flows.collect::<Vec<_>>(), None, &npu2(), &pinned());
+    assert_eq!(used.flow_faults, []);
+    let mut rules: Vec<_> = used.faults.iter().map(|f| f.rule).filter(|r| !r.is_warning()).collect();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn whole_launches_of_element_wise_kernels() {
+    let n = 16_777_216;
+    for (columns, tile) in [(8, 256), (8, 512), (8, 4096), (1, 4096)] {
+        assert_eq!(element_wise(n, tile, columns, 1, 2), [], "{columns} {tile}");
+    }
+    for (columns, tile) in [(8, 1024), (8, 2048), (2, 4096), (4, 4096)] {
+        assert_eq!(element_wise(n, tile, columns, 1, 2), [Rule::LiveBds], "{columns} {tile}");
+    }
+    assert_eq!(element_wise(n, 4096, 8, 2, 2), [Rule::ShimChannels]);
+    assert_eq!(element_wise(3_145_728, 4096, 8, 2, 1), []);
+    assert_eq!(element_wise(3_145_728, 4096, 8, 4, 1), [Rule::ShimChannels]);
+}
+
+#[test]
+fn a_launch_counts_what_lives_on_each_tile() {
+    let transfer = tiles(16_777_216, 1024, 8);
+    let flows = herd_flows(8, 1, 2, 1).into_iter().map(|flow| {
+        let is_reorderable = flow.direction == Direction::S2mm;
+        LaunchFlow { transfer: transfer.clone(), flow, is_reorderable }
+    });
+    let used = check_launch(&flows.collect::<Vec<_>>(), None, &npu2(), &pinned());
+    assert_eq!(used.live.len(), 8);
+    assert!(used.live.iter().all(|l| (l.bd_sum, l.bd_peak) == (48, 48)));
+    assert_eq!(used.tiles.tiles.len(), 8);
 }
