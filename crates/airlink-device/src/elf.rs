@@ -96,7 +96,7 @@ const MANY: u64 = 1000;
 
 /// Whether so many unrolled tasks still compile in reasonable time.
 pub fn check_task_count(task_count: u64) -> Option<Fault> {
-    let unit = Unit("tasks", "limits: compile time, empirical");
+    let unit = Unit("tasks", "mlir-air explain.md, empirical");
     Fault::unless(Rule::ManyChunks, "unrolled shim tasks", task_count.into(), Bound::AtMost(MANY.into()), unit)
 }
 
@@ -112,4 +112,12 @@ pub fn check_odd_trips(trip: u64, has_pingpong: bool) -> Option<Fault> {
 pub fn repeated_names<'a>(names: &[&'a str]) -> Vec<&'a str> {
     let mut seen = std::collections::BTreeSet::new();
     names.iter().copied().filter(|n| !seen.insert(*n)).collect()
+}
+
+/// Whether a segment that uses channels has raw DMAs left.
+pub fn check_mixed_dma(raw_dma_count: u64, channel_op_count: u64) -> Option<Fault> {
+    let unit = Unit("raw DMAs", "AIRToAIEPass.cpp:3950-3961");
+    let name = "raw DMAs in a segment with channels";
+    let fault = Fault::unless(Rule::MixedDma, name, raw_dma_count.into(), Bound::Exactly(0), unit);
+    fault.filter(|_| channel_op_count > 0)
 }

@@ -1,7 +1,7 @@
 //! Factors of sizes and trip counts.
 
 /// Steps that a search takes at most; what needs more is not a size that a device has.
-const STEPS_MAX: u64 = 1 << 20;
+const STEPS_MAX: u64 = 1 << 16;
 
 /// The largest factor of `n` that is no larger than `max`; `None` if there is none or the search is too long.
 pub fn largest_factor(n: u64, max: u64) -> Option<u64> {

@@ -9,6 +9,7 @@ mod elf;
 mod factor;
 mod fault;
 mod gemv;
+mod launch;
 mod live;
 mod pattern;
 mod place;
@@ -23,12 +24,13 @@ pub use check::{
 };
 pub use device::{Arch, Device, Limit, TileKind, TileLimits};
 pub use elf::{
-    Container, Load, TxnBytes, check_container, check_odd_trips, check_pdi_parity, check_task_count, pdi_loads,
-    repeated_names, task_bytes,
+    Container, Load, TxnBytes, check_container, check_mixed_dma, check_odd_trips, check_pdi_parity, check_task_count,
+    pdi_loads, repeated_names, task_bytes,
 };
 pub use factor::{largest_aligned_factor, largest_factor};
 pub use fault::{Bound, Fault, Rule};
 pub use gemv::{Gemv, GemvNeeds, Suggestion, check_gemv, suggest};
+pub use launch::{LaunchFlow, LaunchUse, check_launch};
 pub use live::{
     ChannelTasks, Direction, ShimChannel, Simulation, Step, TileLive, check_live, check_queue, live_bds, simulate,
     steps,

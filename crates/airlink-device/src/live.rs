@@ -22,7 +22,7 @@ pub enum Direction {
 /// A channel of a shim tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ShimChannel {
-    /// Column of the tile.
+    /// The tile: its column, or its number before columns are given out.
     pub tile: u64,
     pub direction: Direction,
     pub index: u64,
@@ -75,7 +75,7 @@ pub fn check_live(channels: &[ChannelTasks], device: &Device, profile: &Profile)
 
 fn check_tile_live(live: &TileLive, device: &Device) -> Option<Fault> {
     let text = format!(
-        "{} buffer descriptors live at once on the shim tile of column {} ({} in all), allowed at most {}",
+        "{} buffer descriptors live at once on shim tile {} ({} in all), allowed at most {}",
         live.bd_peak, live.tile, live.bd_sum, device.shim.bd_count.value
     );
     Fault::above(Rule::LiveBds, "live BDs", live.bd_peak, device.shim.bd_count, "buffer descriptors")
@@ -89,7 +89,7 @@ pub fn check_queue(channels: &[ChannelTasks], device: &Device, profile: &Profile
         let limit = device.shim.queue_depth;
         let unit = Unit("pushes", limit.source);
         let ShimChannel { tile, direction, index } = tasks.channel;
-        let name = format!("pushes outstanding on {direction:?} channel {index} of the shim tile of column {tile}");
+        let name = format!("pushes outstanding on {direction:?} channel {index} of shim tile {tile}");
         Fault::unless(Rule::Queue, &name, tasks.task_count.into(), Bound::at_most(limit), unit)
     };
     waiting.filter_map(fault).collect()

@@ -50,7 +50,7 @@ pub struct ShimTask {
     pub bds_per_chunk: u64,
     /// Runs that one push asks for: the repeat count and one.
     pub runs_per_push: u64,
-    /// One BD, of rank 4: the iteration and three dimensions.
+    /// One BD, of rank 4: the iteration and three dimensions. A repeat without a step is in `runs_per_push` only.
     pub pattern: Pattern,
     /// The dimensions over chunks, in elements.
     pub chunk_dims: Pattern,

@@ -59,7 +59,7 @@ pub fn channel_program(ops: &[ChannelOp]) -> ChannelProgram {
     let ring = |ops: &[u64]| ChannelProgram { tasks: vec![BdTask { ops: ops.to_vec(), runs: 1 }] };
     let (Some(first), true) = (ops.first(), is_flat) else { return ChannelProgram { tasks: grouped(ops) } };
     let period = period(&names);
-    if names.len().is_multiple_of(period) {
+    if period < names.len() && names.len().is_multiple_of(period) {
         return ring(&names[..period]);
     }
     let suffix = names.iter().rev().take_while(|n| Some(*n) == names.last()).count();

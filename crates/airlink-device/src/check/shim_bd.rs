@@ -23,11 +23,11 @@ pub fn check_shim_bd(pattern: &Pattern, element_bits: u64, offset: Option<i64>, 
     for (i, (size, stride)) in padded.dims().enumerate() {
         let dim = padded.rank() - 1 - i;
         let mut of_dim = Vec::new();
-        check_size(dim, size, stride, element_bits, is_linear, device, &mut of_dim);
+        check_size(dim, size, element_bits, is_linear, device, &mut of_dim);
         check_stride(dim, size, stride, element_bits, device, &mut of_dim);
         faults.extend(of_dim.into_iter().map(|f| f.at(dim)));
     }
-    let bits = i128::from(offset.unwrap_or(0)) * i128::from(element_bits);
+    let bits = i128::from(offset.unwrap_or(0)).saturating_mul(element_bits.into());
     faults.extend(whole_words(Rule::S9, "offset of a shim BD", bits, Limit::new(0, "AIEXDialect.cpp:653"), device));
     faults.extend(check_linear_length(&padded, element_bits, device));
     faults
@@ -56,20 +56,12 @@ fn check_linear_length(pattern: &Pattern, element_bits: u64, device: &Device) ->
     Fault::above(Rule::S10, "length of a shim BD", words, device.shim.length_words_max, "32-bit words")
 }
 
-fn check_size(
-    dim: usize,
-    size: u64,
-    stride: i64,
-    element_bits: u64,
-    is_linear: bool,
-    device: &Device,
-    faults: &mut Vec<Fault>,
-) {
+fn check_size(dim: usize, size: u64, element_bits: u64, is_linear: bool, device: &Device, faults: &mut Vec<Fault>) {
     let unit = Unit("elements", "AIEXDialect.cpp:163");
     let name = format!("size of dimension {dim} of a shim BD");
     faults.extend(Fault::unless(Rule::S1, &name, size.into(), Bound::AtLeast(1), unit));
     let wrap = Limit { value: device.shim.wrap_words_max(), ..device.shim.wrap_bits };
-    let bits = i128::from(size) * i128::from(element_bits);
+    let bits = i128::from(size).saturating_mul(element_bits.into());
     match dim {
         0 => {
             faults.extend(whole_words(Rule::S2, &name, bits, Limit::new(0, "AIEXDialect.cpp:169"), device));
@@ -77,7 +69,7 @@ fn check_size(
             faults.extend(Fault::above(Rule::S5, &name, words, wrap, "32-bit words").filter(|_| !is_linear));
         }
         1 => faults.extend(Fault::above(Rule::S5, &name, size, wrap, "steps").filter(|_| !is_linear)),
-        3 if stride != 0 => {
+        3 => {
             faults.extend(Fault::above(Rule::S7, &name, size, device.shim.iteration_max, "iterations"));
         }
         _ => {}
@@ -92,7 +84,7 @@ fn check_stride(dim: usize, size: u64, stride: i64, element_bits: u64, device: &
     if dim == 0 && stride == 1 {
         return;
     }
-    let bits = i128::from(stride) * i128::from(element_bits);
+    let bits = i128::from(stride).saturating_mul(element_bits.into());
     faults.extend(whole_words(Rule::S4, &name, bits, Limit::new(0, "AIEXDialect.cpp:194-208"), device));
     if dim == 3 && size <= 1 {
         return;

@@ -71,14 +71,14 @@ pub fn simulate(steps: &[Step], device: &Device) -> Simulation {
 
 fn no_token(channel: ShimChannel) -> Fault {
     let ShimChannel { tile, direction, index } = channel;
-    let name = format!("tokens on {direction:?} channel {index} of the shim tile of column {tile}");
+    let name = format!("tokens on {direction:?} channel {index} of shim tile {tile}");
     let unit = Unit("tokens", "AIRRtToNpuPass.cpp:3559-3576");
     let text = format!("{name}: a wait without a token would block for ever");
     Fault::new(Rule::Token, &name, 0, Bound::AtLeast(1), unit).saying(text)
 }
 
 fn leak(tile: u64, live: u64) -> Option<Fault> {
-    let name = format!("descriptors that the shim tile of column {tile} never gets back");
+    let name = format!("descriptors that shim tile {tile} never gets back");
     let unit = Unit("buffer descriptors", "AIEAssignRuntimeSequenceBDIDs.cpp:266-310");
     Fault::unless(Rule::Leak, &name, live.into(), Bound::Exactly(0), unit)
 }

@@ -79,10 +79,11 @@ fn rebalance_outer(dims: &mut Pattern, profile: &Profile) {
         return;
     }
     let both = outer * next;
-    if let Some(inner) = largest_factor(both, size_max(1, profile)).filter(|f| both / f <= size_max(0, profile)) {
-        dims.sizes[0] = both / inner;
-        dims.sizes[1] = inner;
-        dims.strides[0] = reduced(dims.strides[1], inner, 0);
+    // The largest outer part keeps the stride between the two short.
+    if let Some(outer) = largest_factor(both, size_max(0, profile)).filter(|f| both / f <= size_max(1, profile)) {
+        dims.sizes[0] = outer;
+        dims.sizes[1] = both / outer;
+        dims.strides[0] = reduced(dims.strides[1], both / outer, 0);
     }
 }
 
@@ -137,15 +138,17 @@ fn unroll_long_stride(shape: &mut Shape, profile: &Profile) {
     }
 }
 
-/// The runs of a push: the outermost size, and every middle size that only repeats.
+/// The runs of a push: the iteration, and every outer or middle size that only repeats and so leaves the BD.
 fn take_repeats(shape: &mut Shape) {
     let Pattern { sizes, strides } = &mut shape.pattern;
     shape.runs = sizes[0];
+    if strides[0] == 0 {
+        sizes[0] = 1;
+    }
     for i in [1, 2] {
         if strides[i] == 0 && sizes[i] > 1 {
-            shape.is_reordered |= (0..i).any(|o| sizes[o] > 1 && strides[o] != 0);
+            shape.is_reordered |= (0..i).any(|o| sizes[o] > 1);
             shape.runs = shape.runs.saturating_mul(sizes[i]);
-            // The repeat leaves the BD.
             sizes[i] = 1;
         }
     }
