@@ -123,6 +123,11 @@ impl Device {
         DEVICES.iter().find(|d| d.name == name)
     }
 
+    /// The names of all devices.
+    pub fn names() -> Vec<&'static str> {
+        DEVICES.iter().map(|d| d.name).collect()
+    }
+
     /// All devices, small ones first.
     pub fn all() -> &'static [Device] {
         &DEVICES

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct GraphFile {
     pub file: FileId,
     pub name: Placed<String>,
-    /// One of [`crate::DEVICES`]; none if the file does not say.
+    /// A name that [`airlink_device::Device::named`] knows; none if the file does not say.
     pub device: Option<Placed<String>>,
     pub compiler: CompilerOptions,
     /// `ref`: symbol to reference kernel.

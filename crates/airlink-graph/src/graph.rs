@@ -14,7 +14,7 @@ use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role};
 pub struct LaunchGraph {
     pub file: FileId,
     pub name: Placed<String>,
-    /// One of [`crate::DEVICES`]; none if the file does not say.
+    /// A name that [`airlink_device::Device::named`] knows; none if the file does not say.
     pub device: Option<Placed<String>>,
     /// `[graph.compiler]`.
     pub compiler: CompilerOptions,

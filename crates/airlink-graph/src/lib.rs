@@ -2,7 +2,6 @@
 //!
 //! [`GraphFile`] is what the file says, with places; [`LaunchGraph`] is what it means once the kernels are known.
 
-mod device;
 mod effects;
 mod file;
 mod graph;
@@ -13,7 +12,6 @@ mod roles;
 mod text;
 mod words;
 
-pub use device::DEVICES;
 pub use effects::{DataflowEdge, Dependence, Effect};
 pub use file::{
     BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,

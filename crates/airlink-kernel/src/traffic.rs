@@ -231,7 +231,7 @@ pub struct Side {
     pub buffer: BufferRef,
     pub element: String,
     pub element_bits: Option<u64>,
-    /// Elements of the whole memref.
+    /// Elements of the whole buffer, of which the memref may be a part.
     pub buffer_elements: Option<u64>,
     /// Extents; none where dynamic.
     pub sizes: Vec<Option<u64>>,

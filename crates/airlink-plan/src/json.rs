@@ -4,7 +4,7 @@ use airlink_diag::Findings;
 use airlink_diag::render::{JsonFinding, to_json};
 use serde::Serialize;
 
-use crate::{ArgPlan, Plan, Rename, SplitPlan};
+use crate::{ArgPlan, ElfResources, Plan, Rename, SplitPlan};
 
 /// What `airlink plan --format json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -26,6 +26,8 @@ pub struct ElfJson<'p> {
     pub launches: Vec<&'p str>,
     pub args: Vec<ArgJson<'p>>,
     pub cut_reason: String,
+    /// Null where no device is named.
+    pub resources: Option<&'p ElfResources>,
 }
 
 /// One argument of a fused function.
@@ -48,6 +50,7 @@ pub fn plan_json<'p>(plan: &'p Plan, findings: &Findings) -> PlanJson<'p> {
         launches: e.launches.iter().map(|l| l.name.as_str()).collect(),
         args: e.args.iter().map(ArgJson::new).collect(),
         cut_reason: e.cut.to_string(),
+        resources: e.resources.as_ref(),
     };
     PlanJson {
         schema: plan.schema,

@@ -9,6 +9,7 @@ mod cuts;
 mod externs;
 mod json;
 mod kernel_use;
+mod limits;
 mod locals;
 mod make;
 mod map;
@@ -21,7 +22,7 @@ pub use json::{ArgJson, ElfJson, PlanJson, plan_json};
 pub use make::plan;
 pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_map};
 pub use plan::{
-    ArgPlan, CutReason, ElfPlan, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan, LocalRename,
+    ArgPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan, LaunchResources, LocalRename,
     ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, OperandPlan, Plan, PlanOptions, Rename, RenameKind, Signature,
     SplitPlan,
 };

@@ -11,7 +11,7 @@ use crate::kernel_use::KernelUses;
 use crate::locals::{LocalNames, note_wrapped};
 use crate::variants::{Variants, variants};
 use crate::{
-    ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind, args,
+    ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind, args, limits,
 };
 
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
@@ -19,6 +19,7 @@ use crate::{
 ///
 /// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0223 about splits; AL0401, AL0402,
 /// AL0406 about names.
+/// AL03 about limits of the device, as warnings where [`PlanOptions::limits_only_warn`] says so.
 /// Warnings: AL0213, AL0405. Notes: AL0214.
 pub fn plan(
     graph: &LaunchGraph,
@@ -45,10 +46,14 @@ pub fn plan(
     for (((cut, roles), args), externs) in cuts.into_iter().zip(roles).zip(args).zip(externs) {
         elfs.push(elf(graph, cut, roles, args?, externs?, &uses, &variants));
     }
+    let device = limits::device(graph, options);
+    if let Some(device) = device {
+        limits::judge(graph, kernels, device, &mut elfs, options, findings);
+    }
     Ok(Plan {
         schema: 1,
         graph: graph.name.value.clone(),
-        device: options.device.clone().or_else(|| graph.device.as_ref().map(|d| d.value.clone())),
+        device: device.map(|d| d.name.to_string()),
         elfs,
         objects: variants.objects,
     })
@@ -127,6 +132,7 @@ fn elf(
         renames,
         views: views.into_iter().collect(),
         splits: Vec::new(),
+        resources: None,
     }
 }
 

@@ -5,7 +5,7 @@ use airlink_kernel::KernelSummary;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::{ElfPlan, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, SplitPlan};
+use crate::{ElfPlan, ElfResources, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, SplitPlan};
 
 /// What was linked into an ELF, from which files, under which names. Paths are relative to the graph, as it spells
 /// them.
@@ -24,6 +24,8 @@ pub struct LinkMap {
     pub objects: Vec<MapObject>,
     pub renames: Vec<Rename>,
     pub splits: Vec<SplitPlan>,
+    /// What it takes of its device; null where no device is named.
+    pub resources: Option<ElfResources>,
     /// Where this ELF begins, if something stands before it, and where it ends.
     pub cuts: Vec<MapCut>,
     /// Tool to version.
@@ -117,6 +119,7 @@ pub fn link_map(
         objects: elf.objects.iter().map(|o| object(&plan.objects[o.0])).collect(),
         renames: elf.renames.clone(),
         splits: elf.splits.clone(),
+        resources: elf.resources.clone(),
         cuts: previous.into_iter().chain([elf]).filter_map(cut).collect(),
         tools,
     }

@@ -12,6 +12,7 @@ use std::fmt;
 
 use airlink_graph::{BufferIdx, IndexLists, LaunchIdx, Role, ViewIdx};
 use airlink_kernel::{EntryKind, KernelType};
+use airlink_limits::{ProgramUse, Resource};
 use indexmap::IndexMap;
 
 /// One fused ELF per cut of a launch graph, with every name decided.
@@ -53,6 +54,25 @@ pub struct ElfPlan {
     pub views: Vec<ViewIdx>,
     /// Transfers that are split.
     pub splits: Vec<SplitPlan>,
+    /// What it takes of the device; none where no device is named.
+    pub resources: Option<ElfResources>,
+}
+
+/// What an ELF takes of its device.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct ElfResources {
+    pub device: String,
+    pub toolchain: String,
+    /// One per launch op: two for a kernel with two.
+    pub launches: Vec<LaunchResources>,
+    pub program: ProgramUse,
+}
+
+/// What one launch takes of its device.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LaunchResources {
+    pub name: String,
+    pub resources: Vec<Resource>,
 }
 
 /// Why an ELF ends.

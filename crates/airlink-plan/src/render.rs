@@ -6,7 +6,7 @@ use airlink_graph::{LaunchGraph, Operand, Role};
 use airlink_kernel::EntryKind;
 use indexmap::IndexMap;
 
-use crate::{ArgPlan, ElfPlan, LaunchPlan, ObjectPlan, Plan, RenameKind};
+use crate::{ArgPlan, ElfPlan, ElfResources, LaunchPlan, ObjectPlan, Plan, RenameKind};
 
 /// Where lists break, in characters.
 const WIDTH: usize = 100;
@@ -48,6 +48,24 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
         let text = format!("{}: {} into {} parts: {}", split.launch, split.extent, split.parts, split.reason);
         list(out, "split", &[text]);
     }
+    if let Some(resources) = &elf.resources {
+        render_resources(out, resources);
+    }
+}
+
+/// What each launch takes of the device, and what the ELF takes in all.
+fn render_resources(out: &mut String, resources: &ElfResources) {
+    let program = &resources.program;
+    let text = format!(
+        "{} PDI loads, {} shim tasks, {} of their control code at least; by {}",
+        program.pdi_loads,
+        program.shim_tasks,
+        bytes(program.task_bytes),
+        resources.toolchain
+    );
+    list(out, "device", &[text]);
+    let launches = resources.launches.iter().map(|l| (l.name.as_str(), l.resources.as_slice()));
+    out.push_str(&airlink_limits::render(launches));
 }
 
 /// Name, kernel, operands of a launch.

@@ -235,7 +235,7 @@ pub struct Shared {
     /// Stack of each core, in bytes.
     #[arg(long, value_name = "N")]
     pub stack_bytes: Option<u64>,
-    /// The compiler version whose rules count.
+    /// The compiler version whose rules count; `list` prints them.
     #[arg(long, value_name = "PROFILE")]
     pub toolchain: Option<String>,
     /// The CPU level of host code.
@@ -342,15 +342,11 @@ impl Shared {
             }
         };
         add(self.target == Target::Npu2, "--target npu2");
-        add(self.toolchain.is_some(), "--toolchain");
-        add(self.no_pingpong, "--no-pingpong");
-        add(!self.runtime_tiling.is_empty(), "--runtime-tiling");
-        add(self.stack_bytes.is_some(), "--stack-bytes");
         add(self.jobs.is_some(), "-j");
         add(self.is_depfile_wanted() && !matches!(command, Command::Stitch(_)), "-MD, -MF, -MP, -MT");
         // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.
         let is_plan = matches!(command, Command::Plan(_));
-        let prints_json = is_plan || matches!(command, Command::Inspect(_) | Command::Doctor(_));
+        let prints_json = is_plan || matches!(command, Command::Check(_) | Command::Inspect(_) | Command::Doctor(_));
         let wants = |format, emit| self.format == Some(format) || (is_plan && self.emit.contains(&emit));
         add(wants(Format::Html, Emit::Html), "--format html");
         add(wants(Format::Dot, Emit::Dot), "--format dot");

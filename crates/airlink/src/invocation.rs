@@ -16,11 +16,13 @@ pub struct Invocation {
     timings: Vec<(&'static str, Duration)>,
     /// Whether this run would write files: then a failure says that it wrote none.
     pub writes: bool,
+    /// Whether broken limits of the device are errors, and a device is assumed where none is named.
+    pub judges_limits: bool,
 }
 
 impl Invocation {
     pub fn new(options: &Shared) -> Invocation {
-        Invocation { options: options.clone(), findings: Findings::default(), timings: Vec::new(), writes: false }
+        Invocation { options: options.clone(), findings: Findings::default(), timings: Vec::new(), writes: false, judges_limits: false }
     }
 
     /// `AIRLINK_LD`: the linker to use before those that are looked for.
@@ -49,8 +51,7 @@ impl Invocation {
             let known = "x86-64, x86-64-v2, x86-64-v3, x86-64-v4";
             return Some(self.usage(&format!("`--cpu {}` is no CPU level; known are {known}", self.options.cpu)));
         }
-        let device = self.options.device.as_deref().filter(|d| !airlink_graph::DEVICES.contains(d))?;
-        Some(self.usage(&format!("`--device {device}` is no device; known are {}", airlink_graph::DEVICES.join(", "))))
+        crate::limits::refuse(self)
     }
 
     pub fn not_implemented(&self, what: &str) -> Exit {

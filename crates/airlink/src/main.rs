@@ -5,6 +5,7 @@ mod commands;
 mod depfile;
 mod exit;
 mod invocation;
+mod limits;
 mod load;
 mod paths;
 mod pipe;

@@ -4,7 +4,7 @@ use airlink_check::{CheckedProgram, Expected};
 use airlink_diag::Reported;
 use airlink_host::{HostOptions, KernelObject, ObjectInputs};
 use airlink_ir::{Ir, print};
-use airlink_plan::{Plan, PlanOptions};
+use airlink_plan::Plan;
 use airlink_rt::CpuLevel;
 use camino::Utf8PathBuf;
 use indexmap::IndexMap;
@@ -50,7 +50,7 @@ fn stitch_to_files(invocation: &mut Invocation, args: &GraphArgs) -> Result<(), 
 
 /// The plan of a loaded graph.
 pub fn make_plan(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
-    let options = PlanOptions { device: invocation.options.device.clone() };
+    let options = crate::limits::plan_options(invocation);
     let plan = airlink_plan::plan(&loaded.graph, &loaded.kernels, &loaded.objects, &options, &mut invocation.findings)?;
     invocation.findings.check()?;
     Ok(plan)

@@ -4,9 +4,11 @@ use airlink_diag::{Finding, Findings, codes};
 
 use super::table::Table;
 use super::{block, names};
+use airlink_device::Device;
+
 use crate::words::{printable, quoted_list, suggest};
 use crate::{
-    BufferEntry, CompilerOptions, DEVICES, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
     StepEntry, ViewEntry,
 };
 
@@ -107,20 +109,21 @@ pub fn compiler(table: &mut Table) -> CompilerOptions {
 
 /// Whether the device is one that mlir-aie knows.
 pub fn check_device(device: &Placed<String>, findings: &mut Findings) -> bool {
-    let is_known = DEVICES.contains(&device.value.as_str());
+    let known = Device::names();
+    let is_known = known.contains(&device.value.as_str());
     if !is_known {
         // `npu2_8col` is not spelled wrong: it is all of `npu2`.
         let columns = |(_, part): &(&str, &str)| part.strip_suffix("col").is_some_and(|n| n.parse::<u32>().is_ok());
         let whole =
-            device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| DEVICES.contains(w));
-        let remedy = match whole.or_else(|| suggest(&device.value, DEVICES.iter().copied())) {
+            device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| known.contains(w));
+        let remedy = match whole.or_else(|| suggest(&device.value, known.iter().copied())) {
             Some(near) => format!("write `{near}`"),
             None => "write `npu2` for Strix and Krackan, `npu1` for Phoenix and Hawk Point".to_string(),
         };
         findings.push(
             Finding::error(codes::AL0109, format!("unknown device `{}`", printable(&device.value)))
                 .at(device.span, "")
-                .allowed(quoted_list(DEVICES))
+                .allowed(quoted_list(&known))
                 .source("`AIEDevice` of mlir-aie")
                 .remedy(remedy),
         );

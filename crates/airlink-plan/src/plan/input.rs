@@ -1,5 +1,6 @@
 //! What a plan is made from besides the graph and its kernels.
 
+use airlink_device::{Device, Profile};
 use airlink_graph::LaunchIdx;
 use indexmap::IndexMap;
 
@@ -21,5 +22,17 @@ pub struct ObjectInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
     /// Over the graph's `device`.
-    pub device: Option<String>,
+    pub device: Option<&'static Device>,
+    /// The device where neither says one; none leaves limits unjudged then.
+    pub default_device: Option<&'static Device>,
+    /// The version of the tools; none is the default one.
+    pub profile: Option<&'static Profile>,
+    /// No double buffering, whatever the graph says.
+    pub has_no_ping_pong: bool,
+    /// Over the graph's.
+    pub runtime_tiling: Option<Vec<u64>>,
+    /// Over the graph's.
+    pub stack_bytes: Option<u64>,
+    /// Broken limits of the device are warnings: the target is another machine.
+    pub limits_only_warn: bool,
 }

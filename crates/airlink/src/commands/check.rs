@@ -3,12 +3,13 @@
 use airlink_diag::Reported;
 use airlink_ir::Ir;
 
-use crate::cli::GraphArgs;
+use crate::cli::{Format, GraphArgs};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::{load, pipe};
+use crate::{limits, load, pipe};
 
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+    invocation.judges_limits = true;
     let is_module = args.graph.extension() == Some("mlir");
     let checked = if is_module { module(invocation, args) } else { graph(invocation, args) };
     match checked {
@@ -25,9 +26,19 @@ fn graph(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Report
     let loaded = load::graph(&ir, invocation, &args.graph)?;
     let plan = pipe::make_plan(invocation, &loaded)?;
     let programs = pipe::fuse(&ir, invocation, &loaded, &plan)?;
+    if invocation.options.format == Some(Format::Json) {
+        return Ok(json(&plan.elfs.iter().map(|e| (&e.name, &e.resources)).collect::<Vec<_>>()));
+    }
     let launches: usize = plan.elfs.iter().map(|e| e.launches.len()).sum();
+    let device = plan.device.as_deref().unwrap_or_default();
     let elfs = counted(programs.len(), "ELF", "ELFs");
-    Ok(format!("{}: {elfs}, {}, no errors\n", args.graph, counted(launches, "launch", "launches")))
+    let mut said =
+        format!("{}: {elfs}, {}, no errors for {device}\n", args.graph, counted(launches, "launch", "launches"));
+    for resources in plan.elfs.iter().filter_map(|e| e.resources.as_ref()) {
+        let rows = resources.launches.iter().map(|l| (l.name.as_str(), l.resources.as_slice()));
+        said.push_str(&airlink_limits::render(rows));
+    }
+    Ok(said)
 }
 
 fn module(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Reported> {
@@ -35,8 +46,24 @@ fn module(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Repor
     let file = load::text_file(&args.graph, None, &mut invocation.findings)?;
     let module = airlink_ir::parse(&ir, file, args.graph.as_str(), &mut invocation.findings)?;
     let summary = airlink_ir::summarize(&module, file, &invocation.findings.sources);
-    let launches: usize = summary.functions.iter().map(|f| f.entries.len()).sum();
-    Ok(format!("{}: {}, no errors\n", args.graph, counted(launches, "launch", "launches")))
+    let (launches, device) = limits::judge_module(invocation, &summary);
+    let rows = launches.iter().map(|l| (l.name.as_str(), l.resources.as_slice()));
+    if invocation.options.format == Some(Format::Json) {
+        let text = json(&rows.collect::<Vec<_>>());
+        invocation.findings.check()?;
+        return Ok(text);
+    }
+    let table = airlink_limits::render(rows);
+    if let Err(reported) = invocation.findings.check() {
+        invocation.say(&table);
+        return Err(reported);
+    }
+    let counts = counted(launches.len(), "launch", "launches");
+    Ok(format!("{}: {counts}, no errors for {}\n{table}", args.graph, device.name))
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {

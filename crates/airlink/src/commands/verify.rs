@@ -51,7 +51,7 @@ fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, 
     for launch in &mut graph.launches {
         launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
     }
-    let options = PlanOptions { device: invocation.options.device.clone() };
+    let options = crate::limits::plan_options(invocation);
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {

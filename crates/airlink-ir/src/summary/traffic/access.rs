@@ -55,17 +55,32 @@ fn memory(ty: &MemRefType) -> Memory {
 /// Memrefs by the buffer that they are a part of and where in it they start.
 #[derive(Default)]
 pub(super) struct Roots {
-    /// By identity; looked up, never iterated. The offset is in elements, none where it is not linear.
-    map: HashMap<usize, (BufferRef, Option<Linear>)>,
+    /// By identity; looked up, never iterated.
+    map: HashMap<usize, Root>,
+}
+
+/// What a memref is a part of.
+#[derive(Clone)]
+struct Root {
+    buffer: BufferRef,
+    /// Where it starts, in elements; none where that is not linear.
+    start: Option<Linear>,
+    /// Elements of the whole buffer.
+    element_count: Option<u64>,
 }
 
 impl Roots {
     pub(super) fn argument(&mut self, value: Value<'_, '_>, index: usize) {
-        self.map.insert(identity(value), (BufferRef::Argument(index), Some(Linear::default())));
+        self.whole(value, BufferRef::Argument(index));
     }
 
     pub(super) fn allocation(&mut self, value: Value<'_, '_>, index: usize) {
-        self.map.insert(identity(value), (BufferRef::Local(index), Some(Linear::default())));
+        self.whole(value, BufferRef::Local(index));
+    }
+
+    fn whole(&mut self, value: Value<'_, '_>, buffer: BufferRef) {
+        let element_count = shape(value).and_then(|s| s.ty.element_count());
+        self.map.insert(identity(value), Root { buffer, start: Some(Linear::default()), element_count });
     }
 
     pub(super) fn alias(&mut self, from: Value<'_, '_>, to: Value<'_, '_>) {
@@ -77,7 +92,7 @@ impl Roots {
     /// The allocation that a memref is a part of.
     pub(super) fn local(&self, value: Value<'_, '_>) -> Option<usize> {
         match self.map.get(&identity(value)) {
-            Some((BufferRef::Local(i), _)) => Some(*i),
+            Some(Root { buffer: BufferRef::Local(i), .. }) => Some(*i),
             _ => None,
         }
     }
@@ -89,14 +104,15 @@ impl Roots {
         if !is_view || !source.r#type().is_mem_ref() || !Value::from(result).r#type().is_mem_ref() {
             return;
         }
-        let Some((buffer, start)) = self.map.get(&identity(source)).cloned() else { return };
+        let Some(root) = self.map.get(&identity(source)).cloned() else { return };
+        let start = root.start.clone();
         let start = match name(op) {
             "memref.cast" | "memref.collapse_shape" | "memref.expand_shape" | "memref.assume_alignment"
             | "memref.memory_space_cast" => start,
             "memref.subview" => start.and_then(|s| s.add(&subview_offset(op, source, linear)?)),
             _ => None,
         };
-        self.map.insert(identity(result.into()), (buffer, start));
+        self.map.insert(identity(result.into()), Root { start, ..root });
     }
 
     /// A loop's carried memrefs are what they were at first, where the loop hands on the same.
@@ -192,7 +208,8 @@ pub(super) fn side(
     if strides.is_empty() {
         strides = shape.strides.clone();
     }
-    let (buffer, base) = roots.map.get(&identity(memref)).cloned().unwrap_or((BufferRef::Unknown, None));
+    let unknown = Root { buffer: BufferRef::Unknown, start: None, element_count: None };
+    let Root { buffer, start: base, element_count } = roots.map.get(&identity(memref)).cloned().unwrap_or(unknown);
     let offset = offsets.iter().zip(&strides).try_fold(base, |sum, (offset, stride)| {
         // A dimension without offset adds nothing, whatever its stride.
         match offset.as_ref().and_then(Linear::as_constant) {
@@ -205,7 +222,7 @@ pub(super) fn side(
         buffer,
         element: shape.ty.element.clone(),
         element_bits: shape.ty.element_bits(),
-        buffer_elements: shape.ty.element_count(),
+        buffer_elements: element_count,
         dynamic_offset_count: offsets.iter().filter(|o| o.is_none()).count(),
         sizes,
         strides,

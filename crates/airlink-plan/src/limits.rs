@@ -1,0 +1,100 @@
+//! What each ELF takes of the device, and what it takes too much of.
+
+use std::collections::BTreeMap;
+
+use airlink_device::{Device, Profile};
+use airlink_diag::{Finding, Findings, Severity, codes};
+use airlink_graph::{LaunchGraph, PingPong};
+use airlink_kernel::{KernelSummary, Traffic};
+use airlink_limits::{CompilerOptions, LaunchUse, Setup, judge_launch, judge_program};
+use indexmap::IndexMap;
+
+use crate::{ElfPlan, ElfResources, LaunchResources, PlanOptions};
+
+/// The device whose limits count; none where nobody names one.
+pub(crate) fn device(graph: &LaunchGraph, options: &PlanOptions) -> Option<&'static Device> {
+    let named = || graph.device.as_ref().and_then(|d| Device::named(&d.value));
+    options.device.or_else(named).or(options.default_device)
+}
+
+/// Judges every ELF and gives it its resources.
+pub(crate) fn judge(
+    graph: &LaunchGraph,
+    kernels: &IndexMap<String, KernelSummary>,
+    device: &'static Device,
+    elfs: &mut [ElfPlan],
+    options: &PlanOptions,
+    findings: &mut Findings,
+) {
+    for elf in elfs {
+        let setup = setup(graph, elf, device, options);
+        let mut launches: Vec<(LaunchUse, &Traffic)> = Vec::new();
+        // A kernel that several launches share is judged once, and says its piece once.
+        let mut judged: BTreeMap<(&str, usize), LaunchUse> = BTreeMap::new();
+        for plan in &elf.launches {
+            let summary = kernels.get(&plan.kernel);
+            let Some(function) = summary.and_then(|k| k.functions.iter().find(|f| f.name == plan.function)) else {
+                continue;
+            };
+            for (i, entry) in function.entries.iter().enumerate() {
+                let name = match function.entries.len() {
+                    1 => plan.name.clone(),
+                    _ => format!("{}.{}", plan.name, i + 1),
+                };
+                let is_first = !judged.contains_key(&(plan.kernel.as_str(), i));
+                let used = judged
+                    .entry((plan.kernel.as_str(), i))
+                    .or_insert_with(|| judge_launch(&name, &entry.traffic, &setup))
+                    .clone();
+                if is_first {
+                    used.findings.iter().for_each(|f| push(f.clone(), options, findings));
+                }
+                // Names differ in the fused module, whatever they are in the kernels.
+                launches.push((LaunchUse { name, findings: Vec::new(), ..used }, &entry.traffic));
+            }
+        }
+        let cut = graph.cuts.iter().find(|c| c.name.value == elf.name);
+        let place = cut.map_or(graph.name.span, |c| c.name.span);
+        let program = judge_program(&elf.name, &launches, elf.args.len(), Some(place), &setup);
+        let is_name = |f: &&Finding| f.code != codes::AL0321;
+        program.findings.iter().filter(is_name).for_each(|f| push(f.clone(), options, findings));
+        elf.resources = Some(ElfResources {
+            device: device.name.to_string(),
+            toolchain: setup.profile.name.to_string(),
+            launches: launches
+                .into_iter()
+                .map(|(l, _)| LaunchResources { name: l.name, resources: l.resources })
+                .collect(),
+            program: airlink_limits::ProgramUse { findings: Vec::new(), ..program },
+        });
+    }
+}
+
+fn push(mut finding: Finding, options: &PlanOptions, findings: &mut Findings) {
+    if options.limits_only_warn && finding.severity == Severity::Error {
+        finding.severity = Severity::Warning;
+    }
+    findings.push(finding);
+}
+
+/// `[elf.compiler]` over `[graph.compiler]`, and the command line over both.
+fn setup(graph: &LaunchGraph, elf: &ElfPlan, device: &Device, options: &PlanOptions) -> Setup {
+    let cut = graph.cuts.iter().find(|c| c.name.value == elf.name);
+    let given = cut.map_or(graph.compiler.clone(), |c| c.compiler.over(&graph.compiler));
+    let ping_pong = match options.has_no_ping_pong {
+        true => PingPong::Off,
+        false => given.ping_pong.map_or(PingPong::On, |p| p.value),
+    };
+    let tiling = options.runtime_tiling.clone().or(given.runtime_tiling.map(|t| t.value));
+    Setup {
+        profile: *options.profile.unwrap_or(&Profile::all()[0]),
+        options: CompilerOptions {
+            has_l1_ping_pong: matches!(ping_pong, PingPong::On | PingPong::L1),
+            has_l2_ping_pong: matches!(ping_pong, PingPong::On | PingPong::L2),
+            runtime_tiling: tiling.unwrap_or_default(),
+            stack_bytes: options.stack_bytes.or(given.stack_bytes.map(|s| s.value)),
+            has_lock_fix: given.lock_fix.is_some_and(|f| f.value),
+        },
+        ..Setup::new(*device)
+    }
+}
