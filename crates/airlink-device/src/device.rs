@@ -29,6 +29,10 @@ pub struct Device {
     pub packet_flows_per_port: Limit,
     /// Packet rules of one slave port.
     pub packet_rules_per_port: Limit,
+    /// Arbiters of one tile's stream switch, for packets.
+    pub arbiter_count: Limit,
+    /// Master selects of one arbiter.
+    pub msel_count: Limit,
     /// Bits of one cascade transfer.
     pub cascade_bits: Limit,
 }
@@ -79,6 +83,8 @@ pub struct TileLimits {
     pub stack_bytes: Limit,
     pub mm2s_count: Limit,
     pub s2mm_count: Limit,
+    /// The first channels of each direction, which also reach buffers of the neighbour tiles in the same row.
+    pub neighbour_channel_count: Limit,
     pub bd_count: Limit,
     /// BDs that channels of one parity (even, odd) can use; `None` where all channels share one pool.
     pub bds_per_parity: Option<Limit>,
@@ -185,6 +191,8 @@ const fn device(name: &'static str, arch: Arch, columns: u64) -> Device {
         packet_type_max: Limit::new(7, "AIEXDialect.cpp:699-705"),
         packet_flows_per_port: Limit::new(32, "AIEPathFinder.h:27-28"),
         packet_rules_per_port: Limit::new(4, "AIETargetModel.h:627-628"),
+        arbiter_count: Limit::new(6, "AIECreatePathFindFlows.cpp:627-628"),
+        msel_count: Limit::new(4, "AIECreatePathFindFlows.cpp:627-628"),
         cascade_bits: Limit::new(512, "AIETargetModel.h:654"),
     }
 }
@@ -210,6 +218,7 @@ const SHIM: TileLimits = TileLimits {
     stack_bytes: NONE,
     mm2s_count: SHIM_CORE_CHANNELS,
     s2mm_count: SHIM_CORE_CHANNELS,
+    neighbour_channel_count: NONE,
     bd_count: SHIM_CORE_BDS,
     bds_per_parity: None,
     lock_count: SHIM_CORE_LOCKS,
@@ -233,6 +242,7 @@ const MEM: TileLimits = TileLimits {
     stack_bytes: NONE,
     mm2s_count: MEM_CHANNELS,
     s2mm_count: MEM_CHANNELS,
+    neighbour_channel_count: Limit::new(4, "AIEDialect.cpp:2007-2045"),
     bd_count: Limit::new(48, "AIETargetModel.h:667"),
     bds_per_parity: Some(Limit::new(24, "AIETargetModel.h:703-713")),
     lock_count: Limit::new(64, "AIETargetModel.h:658"),
@@ -256,6 +266,7 @@ const CORE: TileLimits = TileLimits {
     stack_bytes: Limit::new(1024, "AIETargetModel.h:263"),
     mm2s_count: SHIM_CORE_CHANNELS,
     s2mm_count: SHIM_CORE_CHANNELS,
+    neighbour_channel_count: NONE,
     bd_count: SHIM_CORE_BDS,
     bds_per_parity: None,
     lock_count: SHIM_CORE_LOCKS,

@@ -139,7 +139,8 @@ pub enum Rule {
     B5,
     /// Every stride of a tile BD is positive, within the buffer and small enough, in elements.
     B6,
-    /// Elements that are not 32 bits wide need an innermost stride of 1.
+    /// Elements that are not 32 bits wide need an innermost stride of 1; other strides and the innermost size are whole
+    /// words.
     B7,
     /// The offset of a tile BD is a whole number of words.
     B8,

@@ -37,8 +37,8 @@ pub use live::{
 };
 pub use pattern::{Canon, Pattern, granule};
 pub use place::{
-    Cell, Demand, Herd, Placement, ShimFlow, ShimTile, ShimTiles, Stream, check_demand, check_shim_flows, demand,
-    place, shim_tiles,
+    Cell, Demand, Herd, L2Bucket, Placement, ShimFlow, ShimTile, ShimTiles, Stream, check_demand, check_l2_buckets,
+    check_shim_flows, demand, l2_columns, place, shim_tiles,
 };
 pub use ports::Ports;
 pub use profile::{Profile, Switch};

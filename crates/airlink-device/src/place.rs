@@ -1,5 +1,6 @@
 //! Where herds and flows go on the array.
 
+mod buckets;
 mod demand;
 mod flows;
 
@@ -8,6 +9,7 @@ use serde::Serialize;
 use crate::device::Device;
 use crate::fault::{Bound, Fault, Rule, Unit};
 
+pub use buckets::{L2Bucket, check_l2_buckets, l2_columns};
 pub use demand::{Cell, Demand, Stream, check_demand, demand};
 pub use flows::{ShimFlow, ShimTile, ShimTiles, check_shim_flows, shim_tiles};
 

@@ -1,7 +1,8 @@
 //! Validation cases of herds, flows and streams on the array.
 
 use airlink_device::{
-    Cell, Device, Direction, Herd, Rule, ShimFlow, Stream, check_demand, check_shim_flows, demand, place, shim_tiles,
+    Cell, Device, Direction, Herd, L2Bucket, Rule, ShimFlow, Stream, check_demand, check_l2_buckets, check_shim_flows,
+    demand, l2_columns, place, shim_tiles,
 };
 
 use crate::support::{herd_flows, npu2, rules};
@@ -91,4 +92,13 @@ fn streams_over_the_boundaries() {
     let across: Vec<_> = (0..5).map(|_| Stream { from: shim(0), to: vec![Cell { column: 1, row: 1 }] }).collect();
     assert_eq!(check_demand(&across, &npu2()).len(), 1);
     assert_eq!(demand(&across, &npu2())[0].stream_count, 5);
+}
+
+#[test]
+fn buckets_of_l2_buffers() {
+    let bucket = |column| L2Bucket { bytes: 300_000, column };
+    assert_eq!(l2_columns(&[bucket(Some(5)), bucket(Some(2))], &npu2()), [5, 2]);
+    assert_eq!(l2_columns(&[bucket(Some(5)), bucket(Some(5)), bucket(None)], &npu2()), [0, 1, 2]);
+    assert_eq!(check_l2_buckets(&[bucket(None); 8], &npu2()), []);
+    assert_eq!(rules(&check_l2_buckets(&[bucket(None); 9], &npu2())), [Rule::L2Bytes]);
 }
