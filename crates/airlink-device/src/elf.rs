@@ -21,7 +21,8 @@ pub fn pdi_loads(loads: &[Load]) -> u64 {
 /// Whether the next dispatch finds the device reset: an even number of loads, where the tools need that.
 pub fn check_pdi_parity(loads: u64, profile: &Profile) -> Option<Fault> {
     let rule = profile.has_pdi_parity_rule;
-    let text = format!("{loads} PDI loads: after an odd number the second dispatch runs without a reset");
+    let noun = if loads == 1 { "load" } else { "loads" };
+    let text = format!("{loads} PDI {noun}: after an odd number the second dispatch runs without a reset");
     let fault =
         Fault::new(Rule::PdiParity, "PDI loads", loads.into(), Bound::MultipleOf(2), Unit("loads", rule.source));
     (rule.is_on && loads % 2 == 1).then(|| fault.saying(text))

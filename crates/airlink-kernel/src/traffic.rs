@@ -176,8 +176,14 @@ pub enum TransferKind {
     Dma,
     /// One side, and a channel by position in [`Traffic::channels`] with its indices; an index is none where it is not
     /// linear in the loops.
-    Put { channel: usize, indices: Vec<Option<Linear>> },
-    Get { channel: usize, indices: Vec<Option<Linear>> },
+    Put {
+        channel: usize,
+        indices: Vec<Option<Linear>>,
+    },
+    Get {
+        channel: usize,
+        indices: Vec<Option<Linear>>,
+    },
 }
 
 /// A DMA, a put or a get.

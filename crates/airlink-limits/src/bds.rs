@@ -2,7 +2,7 @@
 
 use airlink_device::{Bound, Canon, Fault, Pattern, Rule, TileBd, TileKind, check_tile_bd, granule};
 use airlink_diag::{Finding, codes as list};
-use airlink_kernel::{BufferRef, Linear, LoopKind, Memory, Side, Traffic, Transfer, TransferKind};
+use airlink_kernel::{BufferRef, Linear, LoopKind, Memory, Place, Side, Traffic, Transfer, TransferKind};
 
 use crate::codes;
 use crate::launch::LaunchUse;
@@ -50,6 +50,14 @@ fn side_faults(traffic: &Traffic, transfer: &Transfer, side: &Side, splits: &[Sp
     if sizes.len() != strides.len() {
         return Vec::new();
     }
+    let mut sizes = sizes;
+    // A part of a split buffer is moved by a descriptor of its own; runs of the outermost dimension go to one memtile.
+    if let BufferRef::Local(b) = side.buffer
+        && !matches!(transfer.place, Place::Herd(_))
+        && let Some(outermost) = sizes.iter_mut().find(|n| **n != 1).filter(|n| **n % splits[b].parts == 0)
+    {
+        *outermost /= splits[b].parts;
+    }
     let canon = Canon {
         size_max: setup.profile.fold_size_max.value,
         granule: granule(element_bits),
@@ -59,15 +67,6 @@ fn side_faults(traffic: &Traffic, transfer: &Transfer, side: &Side, splits: &[Sp
     let Some(mut pattern) = Pattern::new(&sizes, &strides).canonical(&canon) else { return Vec::new() };
     if pattern.rank() == 0 {
         pattern = Pattern::linear(1);
-    }
-    // A part of a split buffer is moved by a descriptor of its own; runs of the outermost dimension go to one memtile.
-    if let BufferRef::Local(b) = side.buffer
-        && splits[b].parts > 1
-        && pattern.is_contiguous()
-        && !matches!(transfer.place, airlink_kernel::Place::Herd(_))
-    {
-        let whole = pattern.volume().unwrap_or(u64::MAX);
-        pattern = Pattern::linear(whole.div_ceil(splits[b].parts));
     }
     let bd = TileBd { kind, pattern, element_bits, buffer_elements, offset: 0, is_own_buffer: true };
     let mut faults = check_tile_bd(&bd, &setup.device, &setup.profile);

@@ -236,7 +236,13 @@ fn add_flow(
         let same = flows.iter_mut().find(|f| turn == 0 && f.key == key && f.direction == direction);
         match same {
             Some(flow) => flow.ops.extend(ops.clone()),
-            None => flows.push(TileFlow { direction, key: key.clone(), ops: ops.clone().collect(), is_packet, span: t.span }),
+            None => flows.push(TileFlow {
+                direction,
+                key: key.clone(),
+                ops: ops.clone().collect(),
+                is_packet,
+                span: t.span,
+            }),
         }
     }
 }
@@ -268,7 +274,8 @@ fn judge_tiles(used: &mut LaunchUse, kind: TileKind, kinds: &[ResourceKind; 4], 
             let circuits = flows.iter().filter(|f| f.direction == d && !f.is_packet).count() as u64;
             circuits + u64::from(flows.iter().any(|f| f.direction == d && f.is_packet))
         };
-        let channels: Vec<TileChannel> = channels_of(flows, limits.mm2s_count.value.max(1), limits.s2mm_count.value.max(1));
+        let channels: Vec<TileChannel> =
+            channels_of(flows, limits.mm2s_count.value.max(1), limits.s2mm_count.value.max(1));
         let bd_count = channels.iter().map(|c| c.bd_count).sum::<u64>();
         let found = [count(Direction::S2mm), count(Direction::Mm2s), bd_count, *locks];
         most.iter_mut().zip(found).for_each(|(m, f)| *m = (*m).max(f));
@@ -317,4 +324,3 @@ fn channels_of(flows: &[TileFlow], mm2s_count: u64, s2mm_count: u64) -> Vec<Tile
     }
     channels
 }
-

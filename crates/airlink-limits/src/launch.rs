@@ -47,13 +47,26 @@ pub(crate) fn measure(name: &str, traffic: &Traffic, setup: &Setup) -> LaunchUse
     let groups = flow_groups(traffic, &splits, tiling, setup);
     constant_accesses(&mut used, traffic);
     left_dmas(&mut used, traffic);
-    shim::judge(&mut used, traffic, &groups, setup);
+    let flows = shim::judge(&mut used, traffic, &groups, setup);
     let places = cores::place_herds(&mut used, traffic, setup);
     memory::judge(&mut used, traffic, &splits, setup);
     bds::judge(&mut used, traffic, &splits, setup);
     cores::judge(&mut used, traffic, &splits, setup);
-    routing::judge(&mut used, traffic, &groups, &splits, &places, setup);
+    routing::judge(&mut used, traffic, &groups, &flows, &splits, &places, setup);
+    once_per_place(&mut used.findings);
     used
+}
+
+/// A transfer that breaks one rule on its host side breaks it on the other as well: the first finding of a code at a
+/// place says enough.
+fn once_per_place(findings: &mut Vec<Finding>) {
+    let mut seen = Vec::new();
+    findings.retain(|f| {
+        let place = (f.code, f.primary_span().map(|s| (s.file, s.start)));
+        let is_first = place.1.is_none() || !seen.contains(&place);
+        seen.push(place);
+        is_first
+    });
 }
 
 /// At most one dynamic size and one dynamic offset, and no dynamic stride (mlir-air, `AIRRtToNpuPass.cpp`).

@@ -48,7 +48,10 @@ pub fn judge_program(
     used.task_bytes = task_bytes(used.shim_tasks, 0);
     let mut add = |finding: Finding, text: &str| used.findings.push(finding.maybe_at(place, text));
     if let Some(fault) = check_container(Container::FullElf, arg_count as u64, &setup.device) {
-        add(codes::finding(name, &fault).remedy("take an npu2 device, or build an xclbin with mlir-air's own tools"), "");
+        add(
+            codes::finding(name, &fault).remedy("take an npu2 device, or build an xclbin with mlir-air's own tools"),
+            "",
+        );
         if let Some(fault) = check_container(Container::Xclbin, arg_count as u64, &setup.device) {
             add(codes::finding(name, &fault).remedy("pack buffers into one and pass views of it"), "its arguments");
         }
@@ -72,9 +75,9 @@ pub fn judge_program(
 
 /// Devices are keyed by segment name and channels by their symbol: two launches that share one share its resources.
 fn same_names(launches: &[(LaunchUse, &Traffic)]) -> Vec<Finding> {
-    let mut first: Vec<(String, &str, Span, &str)> = Vec::new();
+    let mut first: Vec<(usize, &str, Span, &str)> = Vec::new();
     let mut findings = Vec::new();
-    for (launch, traffic) in launches {
+    for (at, (launch, traffic)) in launches.iter().enumerate() {
         let segments = traffic.segments.iter().filter_map(|s| Some(("segment", s.name.as_deref()?, s.span)));
         let channels = traffic.channels.iter().filter_map(|c| Some(("channel", c.name.as_str(), c.span?)));
         let mut own: Vec<(&str, &str, Span)> = segments.chain(channels).collect();
@@ -82,9 +85,10 @@ fn same_names(launches: &[(LaunchUse, &Traffic)]) -> Vec<Finding> {
         own.sort_by_key(|(kind, name, span)| (*kind, *name, span.start));
         own.dedup_by_key(|(kind, name, _)| (*kind, *name));
         for (kind, name, span) in own {
-            let other = first.iter().find(|(l, k, _, n)| *l != launch.name && *k == kind && *n == name);
+            let other = first.iter().find(|(_, k, _, n)| *k == kind && *n == name);
             match other {
                 Some((other, _, other_span, _)) => {
+                    let other = &launches[*other].0.name;
                     let text = format!("launches `{other}` and `{}` share the {kind} `{name}`", launch.name);
                     let finding = Finding::error(list::AL0321, text)
                         .at(span, format!("{kind} of `{}`", launch.name))
@@ -95,7 +99,7 @@ fn same_names(launches: &[(LaunchUse, &Traffic)]) -> Vec<Finding> {
                         .remedy(format!("rename one of them; `airlink stitch` prefixes {kind} names with the launch"));
                     findings.push(finding);
                 }
-                None => first.push((launch.name.clone(), kind, span, name)),
+                None => first.push((at, kind, span, name)),
             }
         }
     }

@@ -14,8 +14,7 @@ const TILE_FACTORS: [(u64, u64); 6] = [(2, 1), (4, 1), (8, 1), (1, 2), (1, 4), (
 
 /// Gives each error without a remedy one.
 pub(crate) fn add(used: &mut LaunchUse, traffic: &Traffic, setup: &Setup) {
-    let open: Vec<Code> =
-        used.findings.iter().filter(|f| f.remedy.is_none()).map(|f| f.code).collect::<Vec<_>>();
+    let open: Vec<Code> = used.findings.iter().filter(|f| f.remedy.is_none()).map(|f| f.code).collect::<Vec<_>>();
     if open.is_empty() {
         return;
     }
@@ -63,7 +62,10 @@ fn is_mended(code: Code, before: &[Finding], after: &[Finding]) -> bool {
 #[derive(Clone, Debug)]
 enum Attempt {
     Tiling(Vec<u64>),
-    PingPong { l1: bool, l2: bool },
+    PingPong {
+        l1: bool,
+        l2: bool,
+    },
     Stack(u64),
     /// Tiles of the kernel's inner loops grow by the first and shrink by the second.
     Tile(u64, u64),
@@ -175,11 +177,9 @@ fn changes(before: &LaunchUse, after: &LaunchUse) -> String {
 
 /// Inner runs and their L1 buffers grow or shrink; the loops around them run fewer or more turns.
 fn scale_tiles(traffic: &mut Traffic, grow: u64, shrink: u64) -> bool {
-    let scaled: Vec<usize> = (0..traffic.transfers.len())
-        .filter(|i| inner_loop(traffic, &traffic.transfers[*i]).is_some())
-        .collect();
-    let mut loops: Vec<usize> =
-        scaled.iter().filter_map(|i| inner_loop(traffic, &traffic.transfers[*i])).collect();
+    let scaled: Vec<usize> =
+        (0..traffic.transfers.len()).filter(|i| inner_loop(traffic, &traffic.transfers[*i]).is_some()).collect();
+    let mut loops: Vec<usize> = scaled.iter().filter_map(|i| inner_loop(traffic, &traffic.transfers[*i])).collect();
     loops.sort_unstable();
     loops.dedup();
     for l in &loops {
@@ -246,7 +246,9 @@ fn general(code: Code) -> &'static str {
         codes::AL0304 => "pack inputs into one buffer, or go through L2",
         codes::AL0305 => "put the herds into segments of their own, or reshape them",
         codes::AL0306 => "pass the buffer with elements of 8, 16 or 32 bits",
-        codes::AL0308 => "make sizes, strides and offsets even (bf16) or multiples of 4 (i8): pad, or change the layout",
+        codes::AL0308 => {
+            "make sizes, strides and offsets even (bf16) or multiples of 4 (i8): pad, or change the layout"
+        }
         codes::AL0309 => "split the launch over rows, or rebuild the kernel so that a launch repeats at most 256 times",
         codes::AL0310 => "rebuild the kernel with a smaller tile_m or K chunk",
         codes::AL0311 => "rebuild the kernel with smaller tiles",

@@ -12,8 +12,14 @@ pub fn render<'l>(launches: impl Iterator<Item = (&'l str, &'l [Resource])> + Cl
     let mut out = String::new();
     let name_width = launches.clone().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     for (name, resources) in launches {
-        let Some(fullest) = resources.iter().max_by(|a, b| fullness(a).total_cmp(&fullness(b))) else { continue };
-        let _ = write!(out, "  {name:name_width$}  {} {:>4.0} % {:10}", bar(fullest), 100.0 * fullness(fullest), fullest.kind.as_str());
+        let Some(fullest) = fullest(resources) else { continue };
+        let _ = write!(
+            out,
+            "  {name:name_width$}  {} {:>4.0} % {:10}",
+            bar(fullest),
+            100.0 * fullness(fullest),
+            fullest.kind.as_str()
+        );
         for kind in [
             ResourceKind::ShimBds,
             ResourceKind::PushRuns,
@@ -29,6 +35,13 @@ pub fn render<'l>(launches: impl Iterator<Item = (&'l str, &'l [Resource])> + Cl
         out.push('\n');
     }
     out
+}
+
+/// What is over, else the fullest of what comes in degrees: a herd that takes all columns or both channels is not tight.
+fn fullest(resources: &[Resource]) -> Option<&Resource> {
+    let by_degrees = |k: ResourceKind| k.is_bytes() || matches!(k, ResourceKind::ShimBds | ResourceKind::PushRuns);
+    let counts = resources.iter().filter(|r| r.used > r.allowed || by_degrees(r.kind));
+    counts.max_by(|a, b| fullness(a).total_cmp(&fullness(b)))
 }
 
 fn fullness(resource: &Resource) -> f64 {

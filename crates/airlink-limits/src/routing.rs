@@ -7,6 +7,7 @@ use crate::codes;
 use crate::flows::FlowGroup;
 use crate::launch::LaunchUse;
 use crate::setup::Setup;
+use crate::shim::AssignedFlow;
 use crate::split::{Axis, Split};
 
 /// Row of shim tiles, of memtiles, and the first of cores.
@@ -14,18 +15,21 @@ const SHIM_ROW: u64 = 0;
 const MEM_ROW: u64 = 1;
 const CORE_ROW: u64 = 2;
 
-/// Warns where more streams cross a boundary than it has ports, if every flow goes the straight way.
+/// Warns where more streams go up or down a column than it has ports, counting only those that begin and end in it.
+///
+/// What crosses columns is left out: measured kernels with six streams to one side of a tile do route.
 pub(crate) fn judge(
     used: &mut LaunchUse,
     traffic: &Traffic,
     groups: &[FlowGroup],
+    flows: &[AssignedFlow],
     splits: &[Split],
     places: &[Option<(u64, u64)>],
     setup: &Setup,
 ) {
     let mut streams = Vec::new();
-    for group in groups.iter().filter(|g| !g.is_packet) {
-        shim_streams(traffic, group, places, &mut streams);
+    for flow in flows.iter().filter(|f| !f.flow.is_packet) {
+        shim_stream(traffic, &groups[flow.groups[0]], flow, places, &mut streams);
     }
     for transfer in &traffic.transfers {
         let (Place::Herd(herd), TransferKind::Dma) = (transfer.place, &transfer.kind) else { continue };
@@ -35,33 +39,41 @@ pub(crate) fn judge(
             memtile_streams(traffic, herd, place, splits[buffer], is_read, &mut streams);
         }
     }
+    streams.retain(|s: &Stream| s.to.iter().any(|to| to.column == s.from.column));
+    for stream in &mut streams {
+        stream.to.retain(|to| to.column == stream.from.column);
+    }
     if let Some(fault) = check_demand(&streams, &setup.device).into_iter().next() {
         let place = traffic.herds.first().map(|h| h.span);
-        let finding = codes::finding(&used.name, &fault)
-            .maybe_at(place, "if every stream goes the straight way")
-            .remedy("keep transfers in their column: pin herds with x_loc, broadcast what tiles share, or use fewer tiles");
+        let finding =
+            codes::finding(&used.name, &fault).maybe_at(place, "counting streams that stay in their column").remedy(
+                "keep transfers in their column: pin herds with x_loc, broadcast what tiles share, or use fewer tiles",
+            );
         used.findings.push(finding);
     }
 }
 
-fn shim_streams(traffic: &Traffic, group: &FlowGroup, places: &[Option<(u64, u64)>], streams: &mut Vec<Stream>) {
-    let transfer = &traffic.transfers[group.transfer];
-    for (i, column) in group.columns.iter().enumerate() {
-        let Some(column) = *column else { continue };
-        let shim = Cell { column, row: SHIM_ROW };
-        let other = match transfer.place {
-            Place::Herd(herd) => {
-                let Some((_, row)) = places[herd] else { continue };
-                let rows = traffic.herds[herd].size[1].unwrap_or(1).max(1);
-                Cell { column, row: CORE_ROW + row + i as u64 % rows }
-            }
-            _ => Cell { column, row: MEM_ROW },
-        };
-        streams.push(match group.direction {
-            Direction::Mm2s => Stream { from: shim, to: vec![other] },
-            Direction::S2mm => Stream { from: other, to: vec![shim] },
-        });
-    }
+fn shim_stream(
+    traffic: &Traffic,
+    group: &FlowGroup,
+    flow: &AssignedFlow,
+    places: &[Option<(u64, u64)>],
+    streams: &mut Vec<Stream>,
+) {
+    let Some(column) = flow.flow.column.filter(|_| !group.is_broadcast) else { return };
+    let shim = Cell { column: flow.column, row: SHIM_ROW };
+    let row = match traffic.transfers[group.transfer].place {
+        Place::Herd(herd) => match places[herd] {
+            Some((_, row)) => CORE_ROW + row,
+            None => return,
+        },
+        _ => MEM_ROW,
+    };
+    let other = Cell { column, row };
+    streams.push(match group.direction {
+        Direction::Mm2s => Stream { from: shim, to: vec![other] },
+        Direction::S2mm => Stream { from: other, to: vec![shim] },
+    });
 }
 
 /// Between the parts of a buffer and the tiles that use them.

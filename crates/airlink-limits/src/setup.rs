@@ -52,12 +52,7 @@ pub struct ObjectSize {
 impl Setup {
     /// The default tools and options for a device.
     pub fn new(device: Device) -> Setup {
-        Setup {
-            device,
-            profile: Profile::default(),
-            options: CompilerOptions::default(),
-            objects: BTreeMap::new(),
-        }
+        Setup { device, profile: Profile::default(), options: CompilerOptions::default(), objects: BTreeMap::new() }
     }
 
     pub(crate) fn has_ping_pong(&self, memory: Memory) -> bool {

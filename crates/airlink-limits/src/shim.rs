@@ -13,15 +13,29 @@ use crate::launch::LaunchUse;
 use crate::resource::ResourceKind;
 use crate::setup::Setup;
 
-/// Judges the flows of a launch.
-pub(crate) fn judge(used: &mut LaunchUse, traffic: &Traffic, groups: &[FlowGroup], setup: &Setup) {
+/// One flow with its shim channel.
+pub(crate) struct AssignedFlow {
+    pub flow: ShimFlow,
+    /// The groups that share it, by position.
+    pub groups: Vec<usize>,
+    /// Shim tile, in the order in which the compiler opens them.
+    pub tile: usize,
+    pub channel: u64,
+    /// Column of that tile, as far as it is known.
+    pub column: u64,
+}
+
+/// Judges the flows of a launch, and gives each its channel.
+pub(crate) fn judge(used: &mut LaunchUse, traffic: &Traffic, groups: &[FlowGroup], setup: &Setup) -> Vec<AssignedFlow> {
     for group in groups {
         faults_of(used, traffic, group);
     }
-    channels(used, traffic, groups, setup);
+    let flows = assign(groups, setup);
+    channels(used, traffic, groups, &flows, setup);
     let runs = groups.iter().filter_map(|g| g.task.as_ref()).map(|t| t.runs_per_push).max().unwrap_or(0);
     let is_partial = groups.iter().any(|g| g.task.is_none());
     used.take_some(ResourceKind::PushRuns, runs, setup.device.shim.push_runs_max.value, is_partial);
+    flows
 }
 
 /// What is wrong with one transfer whatever else is there.
@@ -43,29 +57,50 @@ fn faults_of(used: &mut LaunchUse, traffic: &Traffic, group: &FlowGroup) {
     }
 }
 
-/// Channels and live descriptors per shim tile.
-fn channels(used: &mut LaunchUse, traffic: &Traffic, groups: &[FlowGroup], setup: &Setup) {
+/// Gives every flow a shim tile and a channel.
+fn assign(groups: &[FlowGroup], setup: &Setup) -> Vec<AssignedFlow> {
+    let columns = setup.device.columns.value;
     let mut flows: Vec<ShimFlow> = Vec::new();
-    // For each flow: the groups that share it.
     let mut users: Vec<Vec<usize>> = Vec::new();
-    let mut keys: Vec<Option<(usize, Vec<i64>)>> = Vec::new();
+    let mut keys: Vec<Option<&(usize, Vec<i64>)>> = Vec::new();
     for (index, group) in groups.iter().enumerate() {
+        let (direction, is_broadcast, is_packet) = (group.direction, group.is_broadcast, group.is_packet);
+        let key = group.key.as_ref();
         for column in &group.columns {
-            let shared = group.key.as_ref().and_then(|key| {
-                let is_same = |i: &usize| keys[*i].as_ref() == Some(key) && flows[*i].direction == group.direction;
-                (0..flows.len()).find(is_same)
+            let shared = (0..flows.len()).find(|i| {
+                key.is_some() && group.columns.len() == 1 && keys[*i] == key && flows[*i].direction == direction
             });
-            if let Some(i) = shared.filter(|_| group.columns.len() == 1) {
-                users[i].push(index);
-                continue;
+            match shared {
+                Some(i) => users[i].push(index),
+                None => {
+                    flows.push(ShimFlow {
+                        direction,
+                        column: column.filter(|c| *c < columns),
+                        is_broadcast,
+                        is_packet,
+                    });
+                    users.push(vec![index]);
+                    keys.push(key);
+                }
             }
-            let (direction, is_broadcast, is_packet) = (group.direction, group.is_broadcast, group.is_packet);
-            let columns = setup.device.columns.value;
-            flows.push(ShimFlow { direction, column: column.filter(|c| *c < columns), is_broadcast, is_packet });
-            users.push(vec![index]);
-            keys.push(group.key.clone());
         }
     }
+    let tiles = shim_tiles(&flows, &setup.device);
+    // The first tile that wants a column gets it, the others what is left.
+    let mut taken: Vec<u64> = Vec::new();
+    for tile in &tiles.tiles {
+        let free = (0..).find(|c| !taken.contains(c)).unwrap_or_default();
+        taken.push(tile.column.filter(|c| !taken.contains(c)).unwrap_or(free));
+    }
+    let assigned = flows.into_iter().zip(users).zip(tiles.channels);
+    assigned
+        .map(|((flow, groups), (tile, channel))| AssignedFlow { flow, groups, tile, channel, column: taken[tile] })
+        .collect()
+}
+
+/// Channels and live descriptors per shim tile.
+fn channels(used: &mut LaunchUse, traffic: &Traffic, groups: &[FlowGroup], assigned: &[AssignedFlow], setup: &Setup) {
+    let flows: Vec<ShimFlow> = assigned.iter().map(|a| a.flow).collect();
     for (direction, kind, per_tile) in [
         (Direction::Mm2s, ResourceKind::ShimMm2s, setup.device.shim.mm2s_count.value),
         (Direction::S2mm, ResourceKind::ShimS2mm, setup.device.shim.s2mm_count.value),
@@ -82,27 +117,45 @@ fn channels(used: &mut LaunchUse, traffic: &Traffic, groups: &[FlowGroup], setup
         }
         used.findings.push(finding);
     }
-    let tiles = shim_tiles(&flows, &setup.device);
     let mut tasks: Vec<ChannelTasks> = Vec::new();
-    for (i, (tile, index)) in tiles.channels.iter().enumerate() {
-        let channel = ShimChannel { tile: *tile as u64, direction: flows[i].direction, index: *index };
+    for a in assigned {
+        let channel = ShimChannel { tile: a.tile as u64, direction: a.flow.direction, index: a.channel };
         let of = |g: &usize| groups[*g].task.as_ref().map_or(1, |t| t.bds_per_chunk);
-        let task_count = users[i].iter().map(of).fold(0u64, u64::saturating_add);
-        let is_reorderable = users[i].iter().all(|g| groups[*g].is_reorderable);
+        let task_count = a.groups.iter().map(of).fold(0u64, u64::saturating_add);
+        let is_reorderable = a.groups.iter().all(|g| groups[*g].is_reorderable);
         match tasks.iter_mut().find(|t| t.channel == channel) {
             Some(same) => same.task_count = same.task_count.saturating_add(task_count),
             None => tasks.push(ChannelTasks { channel, task_count, bds_per_task: 1, is_reorderable }),
         }
     }
     used.task_count = tasks.iter().map(|t| t.task_count).fold(0u64, u64::saturating_add);
-    live(used, traffic, groups, &tasks, setup, |tile| {
-        let on = |i: &usize| tiles.channels[*i].0 as u64 == tile;
-        (0..flows.len()).filter(on).flat_map(|i| users[i].clone()).collect()
-    });
-    for fault in check_queue(&tasks, &setup.device, &setup.profile) {
-        let place = groups.first().map(|g| traffic.transfers[g.transfer].span);
-        used.findings.push(codes::finding(&used.name, &fault).maybe_at(place, "first of the launch's transfers"));
+    let users = |is_here: &dyn Fn(&AssignedFlow) -> bool| -> Vec<usize> {
+        assigned.iter().filter(|a| is_here(a)).flat_map(|a| a.groups.clone()).collect()
+    };
+    live(used, traffic, groups, &tasks, setup, |tile| users(&|a| a.tile as u64 == tile));
+    // Channels of a herd are alike: the longest queue stands for all.
+    let waiting = tasks.iter().max_by_key(|t| (check_queue(&[**t], &setup.device, &setup.profile).len(), t.task_count));
+    if let Some(tasks) = waiting {
+        let ShimChannel { tile, direction, index } = tasks.channel;
+        let on = users(&|a| (a.tile as u64, a.flow.direction, a.channel) == (tile, direction, index));
+        for fault in check_queue(&[*tasks], &setup.device, &setup.profile) {
+            let finding = codes::finding(&used.name, &fault);
+            used.findings.push(with_transfers(finding, traffic, groups, on.clone()));
+        }
     }
+}
+
+/// The transfers of groups as labels, those with the most descriptors first.
+fn with_transfers(mut finding: Finding, traffic: &Traffic, groups: &[FlowGroup], mut on: Vec<usize>) -> Finding {
+    on.sort_unstable();
+    on.dedup();
+    on.sort_by_key(|g| std::cmp::Reverse(groups[*g].task.as_ref().map_or(0, |t| t.bds_per_chunk)));
+    for (n, g) in on.into_iter().enumerate() {
+        let span = traffic.transfers[groups[g].transfer].span;
+        let text = describe(traffic, &groups[g]);
+        finding = if n == 0 { finding.at(span, text) } else { finding.also(span, text) };
+    }
+    finding
 }
 
 /// Live descriptors: the fullest tile stands for all, since tiles of a herd are alike.
@@ -123,20 +176,11 @@ fn live(
         return;
     }
     let text = format!("{} buffer descriptors live at once on one shim tile, {} allowed", fullest.bd_peak, limit.value);
-    let mut finding = Finding::error(airlink_diag::codes::AL0301, format!("`{}`: {text}", used.name))
+    let finding = Finding::error(airlink_diag::codes::AL0301, format!("`{}`: {text}", used.name))
         .found(format!("{} buffer descriptors", fullest.bd_peak))
         .allowed(format!("{} buffer descriptors", limit.value))
         .source(limit.source);
-    let mut on = groups_on(fullest.tile);
-    on.sort_unstable();
-    on.dedup();
-    on.sort_by_key(|g| std::cmp::Reverse(groups[*g].task.as_ref().map_or(0, |t| t.bds_per_chunk)));
-    for (n, g) in on.into_iter().enumerate() {
-        let span = traffic.transfers[groups[g].transfer].span;
-        let text = describe(traffic, &groups[g]);
-        finding = if n == 0 { finding.at(span, text) } else { finding.also(span, text) };
-    }
-    used.findings.push(finding);
+    used.findings.push(with_transfers(finding, traffic, groups, groups_on(fullest.tile)));
 }
 
 /// `16 BDs of [32, 4, 2, 512]: ...` in a few words.
@@ -165,4 +209,3 @@ fn describe(traffic: &Traffic, group: &FlowGroup) -> String {
     }
     text
 }
-

@@ -22,8 +22,8 @@ pub use json::{ArgJson, ElfJson, PlanJson, plan_json};
 pub use make::plan;
 pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_map};
 pub use plan::{
-    ArgPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan, LaunchResources, LocalRename,
-    ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, OperandPlan, Plan, PlanOptions, Rename, RenameKind, Signature,
-    SplitPlan,
+    ArgPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan,
+    LaunchResources, LocalRename, ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, OperandPlan, Plan, PlanOptions,
+    Rename, RenameKind, Signature, SplitPlan,
 };
 pub use render::render;

@@ -71,8 +71,11 @@ pub(crate) fn judge(
 }
 
 fn push(mut finding: Finding, options: &PlanOptions, findings: &mut Findings) {
-    if options.limits_only_warn && finding.severity == Severity::Error {
-        finding.severity = Severity::Warning;
+    if options.limits_only_warn {
+        finding.severity = match finding.severity {
+            Severity::Error => Severity::Warning,
+            Severity::Warning | Severity::Note => Severity::Note,
+        };
     }
     findings.push(finding);
 }

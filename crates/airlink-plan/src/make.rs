@@ -11,7 +11,8 @@ use crate::kernel_use::KernelUses;
 use crate::locals::{LocalNames, note_wrapped};
 use crate::variants::{Variants, variants};
 use crate::{
-    ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind, args, limits,
+    ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind,
+    args, limits,
 };
 
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by

@@ -22,7 +22,13 @@ pub struct Invocation {
 
 impl Invocation {
     pub fn new(options: &Shared) -> Invocation {
-        Invocation { options: options.clone(), findings: Findings::default(), timings: Vec::new(), writes: false, judges_limits: false }
+        Invocation {
+            options: options.clone(),
+            findings: Findings::default(),
+            timings: Vec::new(),
+            writes: false,
+            judges_limits: false,
+        }
     }
 
     /// `AIRLINK_LD`: the linker to use before those that are looked for.

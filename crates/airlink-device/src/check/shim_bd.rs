@@ -84,6 +84,12 @@ fn check_stride(dim: usize, size: u64, stride: i64, element_bits: u64, device: &
     if dim == 0 && stride == 1 {
         return;
     }
+    if dim == 0 && size > 1 && i128::from(element_bits) < granule_bits(device) {
+        // Whole words move: the elements between would come along, whatever the stride is a multiple of.
+        let unit = Unit("elements", "limits 1.2; AIEXDialect.cpp:194-208");
+        faults.push(Fault::new(Rule::S4, &name, stride.into(), Bound::Exactly(1), unit));
+        return;
+    }
     let bits = i128::from(stride).saturating_mul(element_bits.into());
     faults.extend(whole_words(Rule::S4, &name, bits, Limit::new(0, "AIEXDialect.cpp:194-208"), device));
     if dim == 3 && size <= 1 {

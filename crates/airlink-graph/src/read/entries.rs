@@ -8,8 +8,8 @@ use airlink_device::Device;
 
 use crate::words::{printable, quoted_list, suggest};
 use crate::{
-    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
-    StepEntry, ViewEntry,
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role, StepEntry,
+    ViewEntry,
 };
 
 /// `[[launch]]` at the top level.
@@ -114,8 +114,7 @@ pub fn check_device(device: &Placed<String>, findings: &mut Findings) -> bool {
     if !is_known {
         // `npu2_8col` is not spelled wrong: it is all of `npu2`.
         let columns = |(_, part): &(&str, &str)| part.strip_suffix("col").is_some_and(|n| n.parse::<u32>().is_ok());
-        let whole =
-            device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| known.contains(w));
+        let whole = device.value.rsplit_once('_').filter(columns).map(|(whole, _)| whole).filter(|w| known.contains(w));
         let remedy = match whole.or_else(|| suggest(&device.value, known.iter().copied())) {
             Some(near) => format!("write `{near}`"),
             None => "write `npu2` for Strix and Krackan, `npu1` for Phoenix and Hawk Point".to_string(),

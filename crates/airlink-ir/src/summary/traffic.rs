@@ -18,12 +18,8 @@ use crate::{attr, children, function_body, name};
 use access::Roots;
 
 /// Attributes of transfers that change how a compiler orders or places them.
-const FLAGS: &[&str] = &[
-    "air.runtime_hoist",
-    "air.preserve_shim_dma_order",
-    "air.dedicated_dma_channel",
-    "air.tile_dma_channel",
-];
+const FLAGS: &[&str] =
+    &["air.runtime_hoist", "air.preserve_shim_dma_order", "air.dedicated_dma_channel", "air.tile_dma_channel"];
 
 /// Values of a function that are linear in its loops, and memrefs by the buffer that they are a part of.
 ///
@@ -68,9 +64,9 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
     /// The traffic of one entry op.
     pub(super) fn of_entry(&mut self, entry: OperationRef<'c, 'a>) -> Traffic {
         let mut traffic = Traffic::default();
-        let tiling = entry.attribute("air.shim_dma_tile_sizes").ok().map(|a| attr::i64_array(a).unwrap_or_else(|| {
-            attr::elements(a).into_iter().filter_map(attr::integer).collect()
-        }));
+        let tiling = entry.attribute("air.shim_dma_tile_sizes").ok().map(|a| {
+            attr::i64_array(a).unwrap_or_else(|| attr::elements(a).into_iter().filter_map(attr::integer).collect())
+        });
         traffic.tile_sizes = tiling.map(|t| t.into_iter().filter_map(|n| u64::try_from(n).ok()).collect());
         let scope = Scope { place: Place::Launch, loops: Vec::new(), is_conditional: false };
         self.visit(entry, &scope, &mut traffic);
@@ -273,7 +269,8 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
         let kind = match name(op) {
             "air.dma_memcpy_nd" => TransferKind::Dma,
             _ => {
-                let indices = access::channel_indices(op).iter().map(|v| self.linear.get(&identity(*v)).cloned()).collect();
+                let indices =
+                    access::channel_indices(op).iter().map(|v| self.linear.get(&identity(*v)).cloned()).collect();
                 let channel = self.channel(attr::flat_symbol(op, "chan_name").unwrap_or_default(), traffic);
                 match name(op) {
                     "air.channel.put" => TransferKind::Put { channel, indices },
@@ -313,14 +310,17 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
         traffic.channels.len() - 1
     }
 
-    /// The bytes of the views that a herd takes of one of its arguments, if it takes nothing else of it.
+    /// The bytes of the parts that a herd takes of one of its arguments; none if it takes the whole.
     fn view_bytes(&self, inner: Value<'c, 'a>) -> Option<u64> {
         let mut most = None;
-        for (user, _) in crate::uses(inner) {
-            if name(user) != "memref.subview" {
-                return None;
-            }
-            let bytes = access::shape(user.result(0).ok()?.into())?.byte_count()?;
+        for (user, position) in crate::uses(inner) {
+            let bytes = match name(user) {
+                "memref.subview" => access::shape(user.result(0).ok()?.into())?.byte_count()?,
+                "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get" => {
+                    access::side_at(user, position, &self.linear, &self.roots)?.byte_count()?
+                }
+                _ => return None,
+            };
             most = most.max(Some(bytes));
         }
         most

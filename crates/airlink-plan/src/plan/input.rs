@@ -33,6 +33,6 @@ pub struct PlanOptions {
     pub runtime_tiling: Option<Vec<u64>>,
     /// Over the graph's.
     pub stack_bytes: Option<u64>,
-    /// Broken limits of the device are warnings: the target is another machine.
+    /// The target is another machine: broken limits of the device are warnings, and doubts are notes.
     pub limits_only_warn: bool,
 }

@@ -5,7 +5,7 @@ use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
 use airlink_host::verify::{ElfUnderTest, HostWrite, Report, Step, Variant};
 use airlink_host::{HostOptions, KernelObject};
 use airlink_ir::Ir;
-use airlink_plan::{ElfPlan, Plan, PlanOptions};
+use airlink_plan::{ElfPlan, Plan};
 
 use crate::cli::GraphArgs;
 use crate::exit::Exit;

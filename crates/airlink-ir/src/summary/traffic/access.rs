@@ -37,10 +37,29 @@ pub(super) fn shape(value: Value<'_, '_>) -> Option<Shape> {
     let mut offset = 0i64;
     // SAFETY: the type is a ranked memref and `strides` has its rank.
     let result = unsafe { m::mlirMemRefTypeGetStridesAndOffset(ty.to_raw(), strides.as_mut_ptr(), &mut offset) };
-    // MLIR marks what is dynamic by the smallest i64, and fails where the layout is no strided one.
-    let is_strided = result.value != 0;
-    let strides = strides.into_iter().map(|s| (is_strided && s != i64::MIN).then_some(s)).collect();
+    // MLIR marks what is dynamic by the smallest i64, and fails where the layout is no strided one: a permuted buffer is
+    // counted as if it were not, since it covers the same elements.
+    let strides = match result.value != 0 {
+        true => strides.into_iter().map(|s| (s != i64::MIN).then_some(s)).collect(),
+        false => row_major(&parsed.shape),
+    };
     Some(Shape { memory: memory(&parsed), ty: parsed, strides })
+}
+
+/// The strides of the identity layout, in elements.
+fn row_major(shape: &[Option<u64>]) -> Vec<Option<i64>> {
+    let mut stride = Some(1i64);
+    let mut strides: Vec<_> = shape
+        .iter()
+        .rev()
+        .map(|extent| {
+            let own = stride;
+            stride = own.and_then(|s| s.checked_mul(i64::try_from((*extent)?).ok()?));
+            own
+        })
+        .collect();
+    strides.reverse();
+    strides
 }
 
 /// `1` is L2, `2` is L1, with or without a type; anything else is L3.
@@ -107,7 +126,10 @@ impl Roots {
         let Some(root) = self.map.get(&identity(source)).cloned() else { return };
         let start = root.start.clone();
         let start = match name(op) {
-            "memref.cast" | "memref.collapse_shape" | "memref.expand_shape" | "memref.assume_alignment"
+            "memref.cast"
+            | "memref.collapse_shape"
+            | "memref.expand_shape"
+            | "memref.assume_alignment"
             | "memref.memory_space_cast" => start,
             "memref.subview" => start.and_then(|s| s.add(&subview_offset(op, source, linear)?)),
             _ => None,
@@ -168,6 +190,22 @@ pub(super) fn channel_indices<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<Value<'c,
     op.operands().skip(first).take(count).collect()
 }
 
+/// The side of a transfer whose memref is its operand at `position`.
+pub(super) fn side_at(
+    op: OperationRef<'_, '_>,
+    position: usize,
+    linear: &HashMap<usize, Linear>,
+    roots: &Roots,
+) -> Option<Side> {
+    let is_first = op.operands().take(position).all(|o| !o.r#type().is_mem_ref());
+    let key = match name(op) {
+        "air.channel.put" => "src",
+        "air.dma_memcpy_nd" if !is_first => "src",
+        _ => "dst",
+    };
+    side(op, key, linear, roots)
+}
+
 /// One side of a transfer: `dst` or `src`.
 pub(super) fn side(
     op: OperationRef<'_, '_>,
@@ -194,7 +232,10 @@ pub(super) fn side(
         let mut values = dynamic(position).into_iter();
         let fixed = attr::i64_array(op.attribute(&format!("static_{key}_{what}")).ok()?)?;
         Some(
-            fixed.into_iter().map(|v| if v == i64::MIN { values.next().flatten() } else { Some(Linear::constant(v)) }).collect(),
+            fixed
+                .into_iter()
+                .map(|v| if v == i64::MIN { values.next().flatten() } else { Some(Linear::constant(v)) })
+                .collect(),
         )
     };
     let constants = |l: Vec<Option<Linear>>| -> Vec<Option<i64>> { l.into_iter().map(|v| v?.as_constant()).collect() };
