@@ -12,6 +12,7 @@ mod codes;
 mod cores;
 mod flows;
 mod launch;
+mod log;
 mod memory;
 mod program;
 mod remedy;
@@ -23,6 +24,7 @@ mod shim;
 mod split;
 
 pub use launch::{LaunchUse, judge_launch};
+pub use log::classify;
 pub use program::{ProgramUse, judge_program};
 pub use render::render;
 pub use resource::{Resource, ResourceKind};

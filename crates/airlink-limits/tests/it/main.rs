@@ -1,0 +1,5 @@
+//! Tests of the limits that need no IR.
+
+mod growth;
+mod log;
+mod support;
