@@ -3,6 +3,7 @@
 mod bad;
 mod command;
 mod failures;
+mod limits;
 mod odd;
 mod oracle;
 mod project;

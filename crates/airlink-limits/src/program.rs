@@ -1,5 +1,7 @@
 //! What adds up over the launches of one ELF.
 
+use std::collections::BTreeMap;
+
 use airlink_device::{Container, Load, check_container, check_pdi_parity, pdi_loads, task_bytes};
 use airlink_diag::{Finding, Span, codes as list};
 use airlink_kernel::Traffic;
@@ -69,38 +71,33 @@ pub fn judge_program(
             .remedy("cut the ELF in two with [[elf]]");
         add(finding, "");
     }
-    used.findings.extend(same_names(launches));
     used
 }
 
-/// Devices are keyed by segment name and channels by their symbol: two launches that share one share its resources.
-fn same_names(launches: &[(LaunchUse, &Traffic)]) -> Vec<Finding> {
-    let mut first: Vec<(usize, &str, Span, &str)> = Vec::new();
+/// Judges the names of a module whose launches share one ELF: devices are keyed by segment name and channels by their
+/// symbol, so two launches that share one share its resources.
+pub fn judge_names(launches: &[(LaunchUse, &Traffic)]) -> Vec<Finding> {
+    let mut first: BTreeMap<(&str, &str), (usize, Span)> = BTreeMap::new();
     let mut findings = Vec::new();
     for (at, (launch, traffic)) in launches.iter().enumerate() {
-        let segments = traffic.segments.iter().filter_map(|s| Some(("segment", s.name.as_deref()?, s.span)));
-        let channels = traffic.channels.iter().filter_map(|c| Some(("channel", c.name.as_str(), c.span?)));
-        let mut own: Vec<(&str, &str, Span)> = segments.chain(channels).collect();
-        // One launch may use a name as often as it likes.
-        own.sort_by_key(|(kind, name, span)| (*kind, *name, span.start));
-        own.dedup_by_key(|(kind, name, _)| (*kind, *name));
-        for (kind, name, span) in own {
-            let other = first.iter().find(|(_, k, _, n)| *k == kind && *n == name);
-            match other {
-                Some((other, _, other_span, _)) => {
-                    let other = &launches[*other].0.name;
-                    let text = format!("launches `{other}` and `{}` share the {kind} `{name}`", launch.name);
-                    let finding = Finding::error(list::AL0321, text)
-                        .at(span, format!("{kind} of `{}`", launch.name))
-                        .also(*other_span, format!("{kind} of `{other}`"))
-                        .found("one name")
-                        .allowed("a name for each launch")
-                        .source("AIRToAIEPass.cpp: one device per segment name")
-                        .remedy(format!("rename one of them; `airlink stitch` prefixes {kind} names with the launch"));
-                    findings.push(finding);
-                }
-                None => first.push((at, kind, span, name)),
+        let segments = traffic.segments.iter().filter_map(|s| Some((("segment", s.name.as_deref()?), s.span)));
+        let channels = traffic.channels.iter().filter_map(|c| Some((("channel", c.name.as_str()), c.span?)));
+        for ((kind, name), span) in segments.chain(channels) {
+            let (other, other_span) = *first.entry((kind, name)).or_insert((at, span));
+            // One launch may use a name as often as it likes.
+            if other == at {
+                continue;
             }
+            let other = &launches[other].0.name;
+            let text = format!("launches `{other}` and `{}` share the {kind} `{name}`", launch.name);
+            let finding = Finding::error(list::AL0321, text)
+                .at(span, format!("{kind} of `{}`", launch.name))
+                .also(other_span, format!("{kind} of `{other}`"))
+                .found("one name")
+                .allowed("a name for each launch")
+                .source("AIRToAIEPass.cpp: one device per segment name")
+                .remedy(format!("rename one of them; `airlink stitch` prefixes {kind} names with the launch"));
+            findings.push(finding);
         }
     }
     findings

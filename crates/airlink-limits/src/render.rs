@@ -7,31 +7,50 @@ use crate::resource::{Resource, ResourceKind};
 /// Cells of a bar.
 const BAR: u64 = 10;
 
-/// One line per launch: what is used and allowed of the resources that matter most, with a bar for the fullest.
+/// What stands in the columns, in order.
+const COLUMNS: [(ResourceKind, &str); 6] = [
+    (ResourceKind::ShimBds, "BDs"),
+    (ResourceKind::PushRuns, "runs"),
+    (ResourceKind::ShimMm2s, "MM2S"),
+    (ResourceKind::ShimS2mm, "S2MM"),
+    (ResourceKind::L2Bytes, "L2"),
+    (ResourceKind::L1Bytes, "L1"),
+];
+
+/// One line per launch: a bar for what is fullest, and what is used of the resources that matter most; what is allowed
+/// stands in the head.
 pub fn render<'l>(launches: impl Iterator<Item = (&'l str, &'l [Resource])> + Clone) -> String {
-    let mut out = String::new();
-    let name_width = launches.clone().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    for (name, resources) in launches {
-        let Some(fullest) = fullest(resources) else { continue };
-        let _ = write!(
-            out,
-            "  {name:name_width$}  {} {:>4.0} % {:10}",
-            bar(fullest),
-            100.0 * fullness(fullest),
-            fullest.kind.as_str()
-        );
-        for kind in [
-            ResourceKind::ShimBds,
-            ResourceKind::PushRuns,
-            ResourceKind::ShimMm2s,
-            ResourceKind::ShimS2mm,
-            ResourceKind::L2Bytes,
-            ResourceKind::L1Bytes,
-        ] {
-            if let Some(r) = resources.iter().find(|r| r.kind == kind) {
-                let _ = write!(out, "  {} {}", kind.as_str(), used(r));
-            }
+    let find = |resources: &'l [Resource], kind| resources.iter().find(move |r| r.kind == kind);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut head = vec!["launch".to_string(), "fullest".to_string()];
+    let mut shown = Vec::new();
+    for (kind, label) in COLUMNS {
+        if let Some(first) = launches.clone().find_map(|(_, resources)| find(resources, kind)) {
+            head.push(format!("{label}/{}", amount(first.kind, first.allowed)));
+            shown.push(kind);
         }
+    }
+    for (name, resources) in launches {
+        let fullest = fullest(resources)
+            .map_or(String::new(), |r| format!("{} {:.0}% {}", bar(r), 100.0 * fullness(r), r.kind.as_str()));
+        let mut row = vec![name.to_string(), fullest];
+        row.extend(shown.iter().map(|kind| find(resources, *kind).map_or("-".to_string(), used)));
+        rows.push(row);
+    }
+    let mut out = String::new();
+    if rows.is_empty() {
+        return out;
+    }
+    let width = |i: usize| rows.iter().chain([&head]).map(|r| r[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    for row in std::iter::once(&head).chain(&rows) {
+        let mut line = String::new();
+        for (i, cell) in row.iter().enumerate() {
+            let width = widths[i];
+            // Words to the left, numbers to the right.
+            let _ = if i < 2 { write!(line, "  {cell:<width$}") } else { write!(line, "  {cell:>width$}") };
+        }
+        out.push_str(line.trim_end());
         out.push('\n');
     }
     out
@@ -59,14 +78,15 @@ fn bar(resource: &Resource) -> String {
     format!("[{cells}]")
 }
 
+/// `16.1K`; a plus sign says that there may be more.
 fn used(resource: &Resource) -> String {
     let more = if resource.is_partial { "+" } else { "" };
     match resource.kind.is_bytes() {
-        true => format!("{}{more}/{}K", kib(resource.used), resource.allowed / 1024),
-        false => format!("{}{more}/{}", resource.used, resource.allowed),
+        true => format!("{:.1}K{more}", resource.used as f64 / 1024.0),
+        false => format!("{}{more}", resource.used),
     }
 }
 
-fn kib(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / 1024.0)
+fn amount(kind: ResourceKind, number: u64) -> String {
+    if kind.is_bytes() { format!("{}K", number / 1024) } else { number.to_string() }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airlink_device::{Device, Profile};
-use airlink_diag::{Finding, Findings, Severity, codes};
+use airlink_diag::{Finding, Findings, Severity};
 use airlink_graph::{LaunchGraph, PingPong};
 use airlink_kernel::{KernelSummary, Traffic};
 use airlink_limits::{CompilerOptions, LaunchUse, Setup, judge_launch, judge_program};
@@ -49,15 +49,13 @@ pub(crate) fn judge(
                 if is_first {
                     used.findings.iter().for_each(|f| push(f.clone(), options, findings));
                 }
-                // Names differ in the fused module, whatever they are in the kernels.
                 launches.push((LaunchUse { name, findings: Vec::new(), ..used }, &entry.traffic));
             }
         }
         let cut = graph.cuts.iter().find(|c| c.name.value == elf.name);
         let place = cut.map_or(graph.name.span, |c| c.name.span);
         let program = judge_program(&elf.name, &launches, elf.args.len(), Some(place), &setup);
-        let is_name = |f: &&Finding| f.code != codes::AL0321;
-        program.findings.iter().filter(is_name).for_each(|f| push(f.clone(), options, findings));
+        program.findings.iter().for_each(|f| push(f.clone(), options, findings));
         elf.resources = Some(ElfResources {
             device: device.name.to_string(),
             toolchain: setup.profile.name.to_string(),

@@ -92,7 +92,8 @@ pub fn judge_module(invocation: &mut Invocation, summary: &KernelSummary) -> (Ve
             own.push((used, &entry.traffic));
         }
         let program = judge_program(&function.name, &own, function.args.len(), Some(function.span), &setup);
-        program.findings.into_iter().for_each(|f| invocation.findings.push(f));
+        let names = airlink_limits::judge_names(&own);
+        program.findings.into_iter().chain(names).for_each(|f| invocation.findings.push(f));
         launches.extend(own.into_iter().map(|(used, _)| used));
     }
     (launches, device)

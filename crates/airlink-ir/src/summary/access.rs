@@ -128,7 +128,8 @@ impl<'c, 'a, 's> Accesses<'c, 'a, 's> {
             let mut block = region.first_block();
             while let Some(b) = block {
                 if let Some(terminator) = b.terminator() {
-                    for (i, value) in terminator.operands().enumerate() {
+                    let count = op.result_count().saturating_sub(first);
+                    for (i, value) in terminator.operands().take(count).enumerate() {
                         if let Ok(result) = op.result(first + i) {
                             self.alias(result.into(), value);
                         }

@@ -4,7 +4,10 @@ use airlink_limits::classify;
 
 /// As the tools print them, with the numbers of a real run.
 const LINES: &[(&str, &str)] = &[
-    ("error: 'aie.dma_bd' op Too many simultaneously active buffer descriptors on tile (1,0), which supports up to 16", "AL0301"),
+    (
+        "error: 'aie.dma_bd' op Too many simultaneously active buffer descriptors on tile (1,0), which supports up to 16",
+        "AL0301",
+    ),
     ("error: Allocator exhausted available buffer descriptor IDs.", "AL0301"),
     ("error: 'aie.dma_bd' op Allocator exhausted available BD IDs (maximum 24 available for channel 0).", "AL0302"),
     ("error: 'aie.mem' op has more than 16 blocks", "AL0302"),
@@ -20,7 +23,10 @@ const LINES: &[(&str, &str)] = &[
     ("error: failed to legalize operation 'airrt.dma_memcpy_nd' that was explicitly marked illegal", "AL0306"),
     ("error: runtime-valued DMA stride is not supported", "AL0307"),
     ("error: For <32b width datatypes, inner-most dim stride must be 1", "AL0308"),
-    ("error: 'aiex.npu.dma_memcpy_nd' op Stride 1 is 3 elements * 2 bytes = 6 bytes, which is not divisible by 4", "AL0308"),
+    (
+        "error: 'aiex.npu.dma_memcpy_nd' op Stride 1 is 3 elements * 2 bytes = 6 bytes, which is not divisible by 4",
+        "AL0308",
+    ),
     ("error: cannot tile dim 3 of size 2049 into shim-legal chunks", "AL0308"),
     ("error: 'aiex.npu.push_queue' op Repeat count exceeds the [0:255] range", "AL0309"),
     ("AssertionError: L2 capacity exceeded: A=524288B + C=128B = 524416B > 524288B", "AL0310"),

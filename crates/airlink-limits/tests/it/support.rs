@@ -56,7 +56,8 @@ pub fn elementwise(shape: &Elementwise) -> Traffic {
     for i in 0..=shape.inputs {
         let is_read = i < shape.inputs;
         let local = side(Memory::L1, BufferRef::Local(i), &[], shape.tile);
-        let host = side(Memory::L3, BufferRef::Argument(i), if is_read && shape.is_shared { &shared } else { &own }, total);
+        let host =
+            side(Memory::L3, BufferRef::Argument(i), if is_read && shape.is_shared { &shared } else { &own }, total);
         let (source, destination) = if is_read { (host, local) } else { (local, host) };
         transfers.push(Transfer {
             kind: TransferKind::Dma,

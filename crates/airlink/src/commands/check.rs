@@ -27,7 +27,8 @@ fn graph(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Report
     let plan = pipe::make_plan(invocation, &loaded)?;
     let programs = pipe::fuse(&ir, invocation, &loaded, &plan)?;
     if invocation.options.format == Some(Format::Json) {
-        return Ok(json(&plan.elfs.iter().map(|e| (&e.name, &e.resources)).collect::<Vec<_>>()));
+        invocation.print(&json(&plan.elfs.iter().map(|e| (&e.name, &e.resources)).collect::<Vec<_>>()));
+        return Ok(String::new());
     }
     let launches: usize = plan.elfs.iter().map(|e| e.launches.len()).sum();
     let device = plan.device.as_deref().unwrap_or_default();
@@ -49,9 +50,8 @@ fn module(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Repor
     let (launches, device) = limits::judge_module(invocation, &summary);
     let rows = launches.iter().map(|l| (l.name.as_str(), l.resources.as_slice()));
     if invocation.options.format == Some(Format::Json) {
-        let text = json(&rows.collect::<Vec<_>>());
-        invocation.findings.check()?;
-        return Ok(text);
+        invocation.print(&json(&rows.collect::<Vec<_>>()));
+        return invocation.findings.check().map(|()| String::new());
     }
     let table = airlink_limits::render(rows);
     if let Err(reported) = invocation.findings.check() {

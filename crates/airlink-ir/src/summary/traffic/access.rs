@@ -119,8 +119,13 @@ impl Roots {
     /// The result of a view is a part of what its source is a part of.
     pub(super) fn view(&mut self, op: OperationRef<'_, '_>, linear: &HashMap<usize, Linear>) {
         let is_view = name(op).starts_with("memref.") || name(op) == "builtin.unrealized_conversion_cast";
+        // Asked for an operand that is not there, melior prints the op into its error, and MLIR numbers the whole module
+        // for that.
+        if !is_view || op.operand_count() == 0 || op.result_count() == 0 {
+            return;
+        }
         let (Ok(source), Ok(result)) = (op.operand(0), op.result(0)) else { return };
-        if !is_view || !source.r#type().is_mem_ref() || !Value::from(result).r#type().is_mem_ref() {
+        if !source.r#type().is_mem_ref() || !Value::from(result).r#type().is_mem_ref() {
             return;
         }
         let Some(root) = self.map.get(&identity(source)).cloned() else { return };
@@ -154,7 +159,7 @@ impl Roots {
             return;
         }
         let Some(terminator) = function_body(op).and_then(|b| b.terminator()) else { return };
-        for (i, value) in terminator.operands().enumerate() {
+        for (i, value) in terminator.operands().take(op.result_count() - first).enumerate() {
             if let Ok(result) = op.result(first + i) {
                 self.alias(value, result.into());
             }

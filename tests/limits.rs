@@ -1,0 +1,186 @@
+//! Limits of the device: against measured placements, on the corpus, and what the commands say of them.
+
+use std::collections::BTreeMap;
+
+use crate::project::{airlink, fixture, root, shared};
+
+/// Causes of the placements and the code that names each.
+const CAUSES: &[(&str, &str)] = &[
+    ("bd-exhausted", "AL0301"),
+    ("shim-channels", "AL0303"),
+    ("herd-shape", "AL0305"),
+    ("alignment", "AL0308"),
+    ("repeat-count", "AL0309"),
+    ("l2-overflow", "AL0310"),
+    ("l1-overflow", "AL0311"),
+    ("stride", "AL0313"),
+    ("odd-trip-count", "AL0323"),
+];
+
+fn code_of(cause: &str) -> Option<&'static str> {
+    CAUSES.iter().find(|(c, _)| *c == cause).map(|(_, code)| *code)
+}
+
+/// A measured placement.
+type Row = BTreeMap<String, String>;
+
+/// What `check` says of a row's module with its options: errors and warnings by code. Parity is a matter of ELFs, and
+/// these kernels were measured in xclbins.
+fn judged(folder: &std::path::Path, row: &Row) -> (Vec<String>, Vec<String>) {
+    let mut args = vec!["check", row["file"].as_str(), "--device", &row["device"], "--message-format", "json"];
+    let tiling = row["runtime_tiling"].replace('x', ",");
+    if row["pingpong"] == "off" {
+        args.push("--no-pingpong");
+    }
+    if row["runtime_tiling"] != "none" {
+        args.extend(["--runtime-tiling", &tiling]);
+    }
+    // The GEMM runners ask for it; the others take the compiler's own.
+    if row["kernel"].starts_with("gemm") {
+        args.extend(["--stack-bytes", "2048"]);
+    }
+    let outcome = airlink(folder, &args);
+    assert!([0, 1].contains(&outcome.code), "{}: exit {}\n{}", row["name"], outcome.code, outcome.stderr);
+    let of = |severity: &str| -> Vec<String> {
+        let found = outcome.findings();
+        let codes = found.iter().filter_map(|f| f.strip_prefix(severity)).map(|c| c.trim().to_string());
+        codes.filter(|c| c != "AL0316").collect()
+    };
+    (of("error"), of("warning"))
+}
+
+#[test]
+fn every_measured_placement_has_its_verdict_and_cause() {
+    let Some(folder) = shared().map(|s| s.join("placements")) else { return };
+    let mut reader = csv::Reader::from_path(folder.join("placements.csv")).expect("the table is there");
+    let rows: Vec<Row> = reader.deserialize().map(|row| row.expect("a row")).collect();
+    let mut wrong = Vec::new();
+    let mut support: BTreeMap<String, usize> = BTreeMap::new();
+    let mut without_module = 0;
+    for row in &rows {
+        if row["file"].is_empty() {
+            without_module += 1;
+            continue;
+        }
+        let (errors, warnings) = judged(&folder, row);
+        let verdict = match (errors.is_empty(), warnings.is_empty()) {
+            (false, _) => "error",
+            (true, false) => "warn",
+            (true, true) => "ok",
+        };
+        // A note says which rule the configuration breaks as well: two published rows quote one text of two causes.
+        let causes = code_of(&row["cause"]).into_iter().chain(also_counts(&row["note"]));
+        let has_cause =
+            row["cause"] == "none" || causes.into_iter().any(|c| errors.iter().chain(&warnings).any(|e| e == c));
+        if verdict != row["verdict"] || !has_cause {
+            wrong.push(format!(
+                "{}: {} ({}), got {verdict} {errors:?} {warnings:?}",
+                row["name"], row["verdict"], row["cause"]
+            ));
+        } else {
+            *support.entry(row["cause"].clone()).or_default() += 1;
+        }
+    }
+    for (cause, count) in &support {
+        println!("{count:>5} rows support {cause}");
+    }
+    println!("{without_module:>5} rows without a module: the public builder refuses them");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(support.values().sum::<usize>() + without_module, rows.len());
+}
+
+fn also_counts(note: &str) -> Option<&'static str> {
+    let (_, rest) = note.split_once("also counts: ")?;
+    code_of(rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next()?)
+}
+
+#[test]
+fn no_decode_graph_of_the_corpus_breaks_a_limit() {
+    let Some(folder) = shared().map(|s| s.join("corpus/graphs")) else { return };
+    let mut checked = 0;
+    for entry in std::fs::read_dir(&folder).expect("the graphs are there") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        if !name.contains("decode") && !name.contains("mission") {
+            continue;
+        }
+        let outcome = airlink(&folder, &["check", &name, "--message-format", "json"]);
+        let errors: Vec<_> = outcome.findings().into_iter().filter(|f| f.starts_with("error")).collect();
+        assert!(outcome.code == 0 && errors.is_empty(), "{name}: {errors:?}\n{}", outcome.stderr);
+        checked += 1;
+    }
+    assert!(checked >= 24, "only {checked} graphs");
+}
+
+#[test]
+fn limits_are_warnings_where_the_target_is_the_host() {
+    let folder = fixture("bad/AL0311");
+    let out = tempfile::tempdir().expect("a folder");
+    let graph = "[graph]\nname = \"g\"\ndevice = \"npu2\"\n\n[[launch]]\nname = \"l\"\nkernel = \"k.air.mlir\"\nargs = [\"a\", \"b\", \"z\"]\n";
+    std::fs::write(out.path().join("graph.toml"), graph).expect("written");
+    std::fs::copy(folder.join("k.air.mlir"), out.path().join("k.air.mlir")).expect("copied");
+    let stitch = ["stitch", "graph.toml", "-o", "out", "--emit", "mlir,map", "--message-format", "json"];
+    let found = airlink(out.path(), &stitch).expect(0).findings();
+    assert!(found.contains(&"warning AL0311".to_string()) && found.contains(&"note AL0316".to_string()), "{found:?}");
+    let found = airlink(out.path(), &["check", "graph.toml", "--message-format", "json"]).expect(1).findings();
+    assert!(found.contains(&"error AL0311".to_string()) && found.contains(&"warning AL0316".to_string()), "{found:?}");
+}
+
+#[test]
+fn options_of_the_compiler_change_the_verdict() {
+    let check = |code: &str, option: &[&str], exit: i32| {
+        let folder = fixture("bad").join(code);
+        let args = [&["check", "k.air.mlir", "--message-format", "json"][..], option].concat();
+        let outcome = airlink(&folder, &args).expect(exit);
+        outcome.findings()
+    };
+    check("AL0311", &[], 1);
+    check("AL0311", &["--no-pingpong"], 0);
+    check("AL0309", &[], 1);
+    check("AL0309", &["--runtime-tiling", "16,16"], 0);
+    let found = check("AL0323", &["--toolchain", "mlir-aie-af819a8"], 0);
+    assert!(!found.contains(&"warning AL0316".to_string()), "{found:?}");
+    check("AL0311", &["--no-pingpong", "--stack-bytes", "65536"], 1);
+    check("AL0303", &["--device", "npu2"], 1);
+}
+
+#[test]
+fn toolchains_are_listed_and_unknown_ones_refused() {
+    let listed = airlink(&root(), &["check", "x.toml", "--toolchain", "list"]).expect(0).stdout;
+    assert!(listed.starts_with("mlir-aie-7e00b57 ") && listed.contains("mlir-aie#3622"), "{listed}");
+    let outcome = airlink(&root(), &["check", "x.toml", "--toolchain", "mlir-aie-1"]).expect(2);
+    assert!(outcome.stderr.contains("--toolchain list"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_log_is_explained_line_by_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = "compiling\r\n<x>:3:1: error: Too many simultaneously active buffer descriptors on tile (1,0), which supports up to 16\r\ndone \u{fffd}\n";
+    std::fs::write(folder.path().join("build.log"), log).expect("written");
+    let said = airlink(folder.path(), &["explain", "--log", "build.log"]).expect(0).stdout;
+    assert!(said.starts_with("build.log:2: AL0301  buffer descriptors of a shim tile exhausted\n"), "{said}");
+    assert!(said.contains("what to do: "), "{said}");
+    let json = airlink(folder.path(), &["explain", "--log", "build.log", "--message-format", "json"]).expect(0);
+    assert_eq!(json.findings(), ["note AL0301"]);
+    std::fs::write(folder.path().join("other.log"), "nothing\n").expect("written");
+    let said = airlink(folder.path(), &["explain", "--log", "other.log"]).expect(0).stdout;
+    assert!(said.contains("no line of it is a message that airlink knows"), "{said}");
+    airlink(folder.path(), &["explain", "--log", "absent.log"]).expect(3);
+}
+
+#[test]
+fn resources_stand_in_the_plan_as_text_and_json_and_in_the_map() {
+    let folder = fixture("graphs");
+    let text = airlink(&folder, &["plan", "small_o_ffn.toml", "-q"]).expect(0).stdout;
+    assert!(text.contains("BDs/16") && text.contains("PDI loads"), "{text}");
+    let json = airlink(&folder, &["check", "small_o_ffn.toml", "--format", "json", "-q"]).expect(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let first = &json[0][1]["launches"][0]["resources"][0];
+    assert!(first["kind"].is_string() && first["used"].as_u64() <= first["allowed"].as_u64(), "{first}");
+    let out = tempfile::tempdir().expect("a folder");
+    let target = out.path().to_str().expect("a plain path");
+    airlink(&folder, &["stitch", "small_o_ffn.toml", "-o", target, "--emit", "map", "-q"]).expect(0);
+    let map = std::fs::read_to_string(out.path().join("small_o_ffn.map.json")).expect("the map");
+    let map: serde_json::Value = serde_json::from_str(&map).expect("JSON");
+    assert_eq!(map["resources"]["device"], "npu2");
+    assert_eq!(map["resources"]["launches"].as_array().map(Vec::len), Some(8));
+}
