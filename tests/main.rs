@@ -3,6 +3,8 @@
 mod bad;
 mod command;
 mod failures;
+mod kernels_in_c;
+mod mistakes;
 mod odd;
 mod oracle;
 mod project;

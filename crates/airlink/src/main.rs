@@ -8,6 +8,8 @@ mod invocation;
 mod load;
 mod paths;
 mod pipe;
+mod read;
+mod watch;
 mod write;
 
 use clap::Parser;

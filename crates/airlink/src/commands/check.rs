@@ -1,4 +1,4 @@
-//! `airlink check`: everything that `stitch` would find, without writing anything.
+//! `airlink check`: what `stitch --emit mlir,map` would find, without writing anything. It does not try the host target.
 
 use airlink_diag::Reported;
 use airlink_ir::Ir;
@@ -27,16 +27,16 @@ fn graph(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Report
     let programs = pipe::fuse(&ir, invocation, &loaded, &plan)?;
     let launches: usize = plan.elfs.iter().map(|e| e.launches.len()).sum();
     let elfs = counted(programs.len(), "ELF", "ELFs");
-    Ok(format!("{}: {elfs}, {}, no errors\n", args.graph, counted(launches, "launch", "launches")))
+    Ok(format!("{}: {elfs}, {}, {}\n", args.graph, counted(launches, "launch", "launches"), invocation.verdict()))
 }
 
 fn module(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Reported> {
     let ir = Ir::new();
-    let file = load::text_file(&args.graph, None, &mut invocation.findings)?;
+    let file = crate::read::text_file(&args.graph, crate::read::Wanted::Module, None, &mut invocation.findings)?;
     let module = airlink_ir::parse(&ir, file, args.graph.as_str(), &mut invocation.findings)?;
     let summary = airlink_ir::summarize(&module, file, &invocation.findings.sources);
     let launches: usize = summary.functions.iter().map(|f| f.entries.len()).sum();
-    Ok(format!("{}: {}, no errors\n", args.graph, counted(launches, "launch", "launches")))
+    Ok(format!("{}: {}, {}\n", args.graph, counted(launches, "launch", "launches"), invocation.verdict()))
 }
 
 fn counted(count: usize, one: &str, many: &str) -> String {
