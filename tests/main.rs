@@ -3,7 +3,9 @@
 mod bad;
 mod command;
 mod failures;
+mod kernels_in_c;
 mod limits;
+mod mistakes;
 mod odd;
 mod oracle;
 mod project;

@@ -69,6 +69,7 @@ codes! {
     AL0222 "view at an offset"
     AL0223 "feature of the graph that is not there yet"
     AL0224 "argument listed twice"
+    AL0225 "object given for a name that nothing links with"
 
     // AL03: limits of the device.
     AL0301 "buffer descriptors of a shim tile exhausted"
@@ -107,6 +108,7 @@ codes! {
     AL0405 "two variants, one content"
     AL0406 "object does not define the extern"
     AL0407 "definition that stays shared after a rename"
+    AL0408 "herd and declaration name different objects"
 
     // AL05: split and merge.
     AL0501 "attributes contradict"
@@ -133,12 +135,15 @@ codes! {
     AL0713 "pointer offset that the NPU drops"
     AL0714 "this machine's CPU is below the ELF's level"
     AL0715 "not a kernel object"
+    AL0716 "write past an L1 or L2 buffer"
 
     // AL08: the machine.
     AL0801 "file cannot be read"
     AL0802 "file cannot be written"
     AL0803 "tool missing"
     AL0804 "tool failed"
+    AL0806 "output over an input"
+    AL0807 "library folder that is none"
 
     // AL09: airlink itself.
     AL0901 "internal error"
@@ -161,9 +166,11 @@ impl Code {
         self.0.page
     }
 
-    /// Looks a code up, in any case.
+    /// Looks a code up, in any case, by its whole name or by its number.
     pub fn find(name: &str) -> Option<Code> {
-        ALL.iter().copied().find(|c| c.name().eq_ignore_ascii_case(name))
+        let digits = name.get(..2).filter(|p| p.eq_ignore_ascii_case("AL")).map_or(name, |_| &name[2..]);
+        let number = digits.parse::<u16>().ok().filter(|_| digits.bytes().all(|b| b.is_ascii_digit()))?;
+        ALL.iter().copied().find(|c| c.name()[2..].parse() == Ok(number))
     }
 
     /// The part of the pipe: `1` for AL01, ..., `9` for AL09.

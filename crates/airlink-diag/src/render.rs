@@ -122,12 +122,11 @@ fn by_file(finding: &Finding) -> Vec<(FileId, Vec<&Label>)> {
     groups
 }
 
-/// The span, made at least one character wide where the file has one there, and cut at the end of its first line: a
-/// table that spans a screen is named by its first line.
+/// The span in whole characters, made at least one wide where the file has one there, and cut at the end of its first
+/// line: a table that spans a screen is named by its first line.
 fn visible(span: Span, sources: &Sources) -> std::ops::Range<usize> {
     let text = sources.text(span.file);
-    let start = span.start.min(text.len());
-    let mut end = span.end.clamp(start, text.len());
+    let std::ops::Range { start, mut end } = sources.whole_characters(span);
     if let Some(line_end) = text[start..end].find('\n') {
         end = start + line_end;
     }

@@ -102,9 +102,19 @@ impl Sources {
 
     /// The text that `span` covers.
     pub fn snippet(&self, span: Span) -> &str {
+        &self.text(span.file)[self.whole_characters(span)]
+    }
+
+    /// The bytes of the characters that `span` touches, whatever it is: inside the file, in order, and never a part of a
+    /// character.
+    pub fn whole_characters(&self, span: Span) -> Range<usize> {
         let text = self.text(span.file);
         let start = floor_char_boundary(text, span.start);
-        &text[start..floor_char_boundary(text, span.end.max(start))]
+        let mut end = span.end.clamp(start, text.len());
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        start..end
     }
 }
 

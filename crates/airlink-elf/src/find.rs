@@ -82,7 +82,7 @@ pub struct PassedOver {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// An ELF file of another machine, by its name: `AIE2P`.
-    Machine { name: String },
+    Machine { name: String, machine: Machine },
     /// Not a relocatable object; the end of a sentence about the file.
     NoObject { reason: String },
 }
@@ -100,7 +100,7 @@ impl PassedOver {
     pub fn finding(&self) -> Finding {
         let PassedOver { path, unfit, target } = self;
         match unfit {
-            Unfit::Machine { name } => Finding::note(
+            Unfit::Machine { name, .. } => Finding::note(
                 codes::AL0708,
                 format!("`{path}` is passed over: it is an object for {name}, not {target}"),
             )
@@ -122,13 +122,15 @@ impl FindError {
                 Finding::error(codes::AL0801, format!("`{path}` cannot be read: {error}"))
                     .remedy("name an object file that is there and readable, or drop the entry")
             }
-            FindError::Unfit { path, unfit: Unfit::Machine { name }, target } => Finding::error(
+            FindError::Unfit { path, unfit: Unfit::Machine { name, .. }, target } => Finding::error(
                 codes::AL0709,
                 format!("`{path}` is an object for {name}, and the target takes {target}"),
             )
             .found(name.as_str())
             .allowed(target.to_string())
-            .remedy(format!("name an object compiled for {target}, or drop the entry")),
+            .remedy(format!(
+                "name an object compiled for {target}, drop the entry, or link nothing: `--emit mlir,map`"
+            )),
             FindError::Unfit { path, unfit: Unfit::NoObject { reason }, target } => {
                 Finding::error(codes::AL0715, format!("`{path}` is not a kernel object: {reason}"))
                     .remedy(format!("name a relocatable ELF object for {target}, made with `-c`"))
@@ -156,7 +158,7 @@ fn judge(path: &Utf8Path, bytes: Vec<u8>, target: Machine) -> Result<FoundObject
         ObjectError::Malformed { what } => no_object(what),
     })?;
     if summary.machine != target {
-        return Err((Unfit::Machine { name: summary.machine_name() }, path.to_owned()));
+        return Err((Unfit::Machine { name: summary.machine_name(), machine: summary.machine }, path.to_owned()));
     }
     let kind = match summary.file_type {
         FileType::Relocatable => None,

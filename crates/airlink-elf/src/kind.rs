@@ -2,18 +2,13 @@
 
 /// What the bytes are, as a noun phrase for messages: `a static library (ar archive)`.
 ///
-/// Goes by the first bytes alone; an ELF file is `an ELF file` here, whatever is wrong with it.
+/// Goes by the first bytes alone; an ELF file is `an ELF file` or `an ELF object` here, whatever is wrong with it.
 pub fn file_kind(bytes: &[u8]) -> &'static str {
     if bytes.is_empty() {
         return "an empty file";
     }
-    for (magic, what) in MAGICS {
-        if bytes.starts_with(magic) {
-            return what;
-        }
-    }
-    if is_coff(bytes) {
-        return "a COFF object";
+    if let Some(what) = binary_kind(bytes) {
+        return what;
     }
     let head = &bytes[..bytes.len().min(4096)];
     match std::str::from_utf8(head) {
@@ -22,6 +17,16 @@ pub fn file_kind(bytes: &[u8]) -> &'static str {
         Ok(text) if !text.contains('\0') => "a text file",
         _ => "a file of no known kind",
     }
+}
+
+/// What a file of a known binary format is; none for text and for the unknown.
+pub fn binary_kind(bytes: &[u8]) -> Option<&'static str> {
+    // `e_type` of a relocatable file, in either byte order.
+    if bytes.starts_with(b"\x7fELF") && matches!(bytes.get(16..18), Some([1, 0] | [0, 1])) {
+        return Some("an ELF object");
+    }
+    let known = MAGICS.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, what)| *what);
+    known.or_else(|| is_coff(bytes).then_some("a COFF object"))
 }
 
 const MAGICS: &[(&[u8], &str)] = &[

@@ -13,7 +13,7 @@ mod sections;
 mod summary;
 
 pub use find::{FindError, FoundObject, ObjectQuery, ObjectSearch, PassedOver, Unfit, find_object};
-pub use kind::file_kind;
+pub use kind::{binary_kind, file_kind};
 pub use machine::{AieGeneration, Machine};
 pub use manifest::{MANIFEST_SECTION, ManifestError, exported_symbols, manifest, undefined_symbols};
 pub use rename::{RenameError, RenameOptions, RenamePlan, Taken, plan_rename, rename};

@@ -1,5 +1,7 @@
 //! A host ELF from a checked program and its kernel objects.
 
+use std::collections::BTreeMap;
+
 use airlink_check::CheckedProgram;
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_graph::LaunchGraph;
@@ -45,6 +47,7 @@ pub fn build_module(
     findings: &mut Findings,
 ) -> Result<Vec<u8>, Reported> {
     let linker = Linker::find(options.linker.as_deref(), findings)?;
+    defined_once(objects, findings)?;
     let program = lower(ir, module, &manifest.name, options, findings)?;
     keep_separate_launches(&mut manifest, &program);
     manifest.kernels = objects.iter().flat_map(|o| o.kernels.iter().cloned()).collect();
@@ -57,8 +60,41 @@ pub fn build_module(
     let fma = if options.cpu < CpuLevel::V3 { Some(soft_fma(ir, options, findings)?) } else { None };
     inputs.extend(fma.as_ref().map(|bytes| ("the soft fma", bytes.as_slice())));
     let elf = linker.link(&inputs, findings)?;
-    undefined::check(&elf, &inputs, module, &manifest, findings)?;
+    undefined::check(&elf, objects, module, &manifest, findings)?;
     Ok(elf)
+}
+
+/// Two kernel objects of one ELF that define a symbol each. The linker finds it as well, but does not know the launches.
+fn defined_once(objects: &[&KernelObject], findings: &mut Findings) -> Result<(), Reported> {
+    let mut first: BTreeMap<String, &KernelObject> = BTreeMap::new();
+    let mut clashes: IndexMap<(&str, &str), (Vec<String>, [&KernelObject; 2])> = IndexMap::new();
+    for object in objects {
+        for symbol in undefined::strong_symbols(&object.bytes) {
+            match first.get(&symbol) {
+                Some(other) => {
+                    let clash = clashes.entry((&other.file, &object.file)).or_insert((Vec::new(), [other, object]));
+                    clash.0.push(format!("`{symbol}`"));
+                }
+                None => drop(first.insert(symbol, object)),
+            }
+        }
+    }
+    let mut result = Ok(());
+    for (symbols, [one, other]) in clashes.values() {
+        let name = |o: &KernelObject| match &o.source {
+            Some(s) => format!("`{}` of launch `{}`", s.path, s.launch),
+            None => format!("`{}`", o.file),
+        };
+        let are = if symbols.len() == 1 { "is" } else { "are" };
+        let headline = format!("{} {are} defined in {} and in {}", symbols.join(", "), name(one), name(other));
+        let place = |o: &KernelObject| o.source.as_ref().map(|s| s.span);
+        let finding = Finding::error(codes::AL0804, headline)
+            .maybe_at(place(other), "linked for this launch")
+            .maybe_also(place(one), "and this one")
+            .remedy("make it `static` where only its own file calls it, or give each its own name");
+        result = Err(findings.fail(finding));
+    }
+    result
 }
 
 /// What code for a CPU without fused multiply-adds calls in their place.

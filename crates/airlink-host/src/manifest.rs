@@ -64,7 +64,7 @@ fn argument(
         return Err(findings.fail(
             Finding::error(codes::AL0705, headline)
                 .at(span, "")
-                .remedy("write everything but the host ELF: `--emit mlir,map`, or make the scalar a constant"),
+                .remedy("fuse it without running it here: `--emit mlir,map`, or make the scalar a constant"),
         ));
     };
     let shape: Option<Vec<u64>> = memref.shape.iter().copied().collect();
@@ -76,7 +76,7 @@ fn argument(
             Finding::error(codes::AL0701, headline)
                 .at(span, "")
                 .allowed("a static shape of whole-byte elements")
-                .remedy("write everything but the host ELF: `--emit mlir,map,obj`"),
+                .remedy("fuse it without running it here: `--emit mlir,map`"),
         ));
     };
     let touching = |list: fn(&ManifestLaunch) -> &Vec<usize>| {

@@ -58,8 +58,8 @@ fn finding(message: &PassMessage) -> Option<Finding> {
 
 fn remedy(code: Code) -> Option<&'static str> {
     Some(match code {
-        codes::AL0701 => "write everything but the host ELF: `--emit mlir,map,obj`",
-        codes::AL0705 => "write everything but the host ELF: `--emit mlir,map`, or make the scalar a constant",
+        codes::AL0701 => "fuse it without running it here: `--emit mlir,map`",
+        codes::AL0705 => "fuse it without running it here: `--emit mlir,map`, or make the scalar a constant",
         codes::AL0713 => "pass the whole buffer and the distance as a scalar argument of the kernel",
         codes::AL0901 | codes::AL0902 => "this is a bug in airlink: please report it with the graph and the kernels",
         _ => return None,

@@ -2,7 +2,7 @@
 
 mod choice;
 
-use airlink_diag::{Finding, Findings, Reported, codes};
+use airlink_diag::{Finding, Findings, Reported, Span, codes};
 use airlink_elf::{RenameOptions, plan_rename, rename};
 use airlink_graph::LaunchGraph;
 use airlink_ir::{Ir, Module, children, edit};
@@ -24,6 +24,18 @@ pub struct KernelObject {
     pub bytes: Vec<u8>,
     /// The symbols that launches call in it.
     pub kernels: Vec<ManifestKernel>,
+    /// The file that it was made from, if there is one.
+    pub source: Option<ObjectSource>,
+}
+
+/// Where an object comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectSource {
+    /// As seen from the graph's folder.
+    pub path: String,
+    /// The first launch that links with it, and where the graph names it.
+    pub launch: String,
+    pub span: Span,
 }
 
 /// What objects are made from.
@@ -79,7 +91,12 @@ fn from_file(
     };
     let bytes = renamed(bytes, plan, path, findings)?;
     let kernels = manifest_kernels(plan, file_name(plan), &bytes, |_| "file".to_string());
-    Ok(KernelObject { index: ObjectIdx(position), file: file_name(plan), bytes, kernels })
+    let source = plan.launches.first().map(|l| inputs.graph.launch(*l)).map(|launch| {
+        let named = plan.link_with.as_ref().and_then(|name| launch.objects.get(name));
+        let span = named.map_or(launch.name.span, |n| n.span);
+        ObjectSource { path: path.to_string(), launch: launch.name.value.clone(), span }
+    });
+    Ok(KernelObject { index: ObjectIdx(position), file: file_name(plan), bytes, kernels, source })
 }
 
 /// An object with the reference kernels that stand for what launches call; none if they call nothing.
@@ -109,7 +126,7 @@ fn from_references(
     let kernels = manifest_kernels(plan, file.clone(), &bytes, |symbol| {
         choices.get(symbol).map(|c| format!("reference:{}", c.variant.id())).unwrap_or_default()
     });
-    Ok(Some(KernelObject { index: ObjectIdx(position), file, bytes, kernels }))
+    Ok(Some(KernelObject { index: ObjectIdx(position), file, bytes, kernels, source: None }))
 }
 
 /// One module with all the kernels, under the names that they have before renaming.

@@ -2,13 +2,15 @@
 
 mod faults;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_rt::compare::poison_left;
 use airlink_rt::{
-    Argument, BufferError, BufferSet, Caller, Entry, Manifest, ManifestArg, Placement, Poison, Role, inputs, npy,
+    Argument, BufferError, BufferSet, CallError, Caller, Entry, HostElf, Manifest, ManifestArg, Placement, Poison,
+    Role, inputs, npy,
 };
 use indexmap::IndexMap;
 
@@ -43,14 +45,18 @@ pub struct RunOutput {
 pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<RunOutput, Reported> {
     let elf = load(path, findings)?;
     let manifest = elf.manifest().clone();
-    let mut buffers = BufferSet::for_manifest(&manifest, Placement::End).map_err(|e| no_memory(&e, findings))?;
-    fill(&manifest, given, &mut buffers, findings)?;
-    buffers.seal().map_err(|e| no_memory(&e, findings))?;
+    let mut buffers = filled(&manifest, given, findings)?;
     let mut caller =
         Caller::new().map_err(|e| findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}"))))?;
     let args = Argument::in_order(&buffers);
-    let call =
-        caller.call(&elf, Entry::Program, &mut buffers, &args).map_err(|e| findings.fail(call_error(&manifest, &e)))?;
+    let call = match caller.call(&elf, Entry::Program, &mut buffers, &args) {
+        Ok(call) => call,
+        Err(error) => {
+            let error = by_launch(&elf, given, &mut caller, findings)?.unwrap_or(error);
+            return Err(findings.fail(call_error(&manifest, &error)));
+        }
+    };
+    warn_unwritten(&manifest, &buffers, findings);
     let mut arrays = IndexMap::new();
     let is_kept = |role| match role {
         Role::Output | Role::Inout => true,
@@ -59,7 +65,6 @@ pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<Ru
     };
     for arg in manifest.args.iter().filter(|a| is_kept(a.role)) {
         let bytes = buffers.get(arg.index).and_then(|b| b.bytes()).unwrap_or_default();
-        warn_unwritten(arg, bytes, findings);
         let mut file = Vec::new();
         npy::write(&mut file, arg.element, &arg.shape, bytes).map_err(|e| {
             findings.fail(
@@ -70,6 +75,27 @@ pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<Ru
         arrays.insert(arg.name.clone(), file);
     }
     Ok(RunOutput { manifest, arrays, duration: call.duration })
+}
+
+/// The arguments with their values, sealed.
+fn filled(manifest: &Manifest, given: &RunInputs, findings: &mut Findings) -> Result<BufferSet, Reported> {
+    let mut buffers = BufferSet::for_manifest(manifest, Placement::End).map_err(|e| no_memory(&e, findings))?;
+    fill(manifest, given, &mut buffers, findings)?;
+    buffers.seal().map_err(|e| no_memory(&e, findings))?;
+    Ok(buffers)
+}
+
+/// How a program that fails does so launch by launch, which tells the launch; none if it then does not fail.
+fn by_launch(
+    elf: &HostElf,
+    given: &RunInputs,
+    caller: &mut Caller,
+    findings: &mut Findings,
+) -> Result<Option<CallError>, Reported> {
+    let mut buffers = filled(elf.manifest(), given, findings)?;
+    let args = Argument::in_order(&buffers);
+    let calls = (0..elf.manifest().launches.len()).map(|k| caller.call(elf, Entry::Launch(k), &mut buffers, &args));
+    Ok(calls.filter_map(Result::err).next())
 }
 
 fn fill(
@@ -111,26 +137,56 @@ fn fill(
     failed.map_or(Ok(()), Err)
 }
 
-/// Floats only: all other poison could be a value.
-fn warn_unwritten(arg: &ManifestArg, bytes: &[u8], findings: &mut Findings) {
-    if !arg.element.name().contains('f') || arg.role != Role::Output {
-        return;
+/// AL0712 for results that hold the poison still, and for intermediates that pass it on to them. Floats only: all other
+/// poison could be a value.
+fn warn_unwritten(manifest: &Manifest, buffers: &BufferSet, findings: &mut Findings) {
+    let written = |a: &&ManifestArg| a.element.is_float() && matches!(a.role, Role::Output | Role::Intermediate);
+    let mut unwritten = Vec::new();
+    for arg in manifest.args.iter().filter(written) {
+        let bytes = buffers.get(arg.index).and_then(|b| b.bytes()).unwrap_or_default();
+        let left = poison_left(arg.element, &arg.shape, bytes, Poison::Nan);
+        let total = bytes.len() / arg.element.size_bytes();
+        unwritten.extend(left.first.map(|(first, _)| (arg, left.count, total, first)));
     }
-    let left = poison_left(arg.element, &arg.shape, bytes, Poison::Nan);
-    if let Some((index, _)) = left.first {
+    let names: BTreeSet<&str> = unwritten.iter().map(|(a, ..)| a.name.as_str()).collect();
+    // An intermediate with padding that nobody reads on is nobody's concern.
+    let is_result = |arg: &ManifestArg| {
+        arg.role == Role::Output
+            || unwritten.iter().any(|(a, ..)| {
+                a.role == Role::Output && passes_on(manifest, &a.name, &BTreeSet::from([arg.name.as_str()]))
+            })
+    };
+    for (arg, count, total, first) in &unwritten {
+        if !is_result(arg) || passes_on(manifest, &arg.name, &names) {
+            continue;
+        }
+        let writers: Vec<&str> =
+            manifest.launches.iter().filter(|l| l.writes.contains(&arg.index)).map(|l| l.name.as_str()).collect();
         findings.push(
             Finding::warning(
                 codes::AL0712,
-                format!(
-                    "{} of {} elements of `{}` were never written",
-                    left.count,
-                    bytes.len() / arg.element.size_bytes(),
-                    arg.name
-                ),
+                format!("{count} of {total} elements of `{}` were never written", arg.name),
             )
-            .found(format!("the first is element {index}"))
-            .remedy("compare the launch's offsets and sizes with the shape of the argument"),
+            .found(format!("the first is element {first}"))
+            .remedy(unwritten_remedy(&writers)),
         );
+    }
+}
+
+/// Whether a launch that writes `name` reads another buffer of `unwritten`: what it was not given, it cannot pass on.
+pub(crate) fn passes_on(manifest: &Manifest, name: &str, unwritten: &BTreeSet<&str>) -> bool {
+    let Some(index) = manifest.args.iter().position(|a| a.name == name) else { return false };
+    let is_other =
+        |i: &usize| *i != index && manifest.args.get(*i).is_some_and(|a| unwritten.contains(a.name.as_str()));
+    manifest.launches.iter().any(|l| l.writes.contains(&index) && l.reads.iter().any(is_other))
+}
+
+/// What to look at where elements are missing.
+pub(crate) fn unwritten_remedy(writers: &[&str]) -> String {
+    let names: Vec<String> = writers.iter().map(|w| format!("`{w}`")).collect();
+    match &names[..] {
+        [] => "compare the launch's offsets and sizes with the shape of the argument".to_string(),
+        names => format!("compare the offsets and sizes of launch {} with the shape of the argument", names.join(", ")),
     }
 }
 

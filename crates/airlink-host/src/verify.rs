@@ -3,6 +3,7 @@
 //!
 //! What has no right to matter is varied as well: the order of launch points, and what unwritten memory holds.
 
+mod causes;
 mod finding;
 mod memory;
 mod programs;
@@ -11,7 +12,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use airlink_diag::{Finding, Findings, Reported, codes};
-use airlink_rt::compare::{exact, never_written};
+use airlink_rt::compare::exact;
 use airlink_rt::{Caller, Element, Entry, HostElf, Poison};
 use indexmap::IndexMap;
 
@@ -137,7 +138,7 @@ pub fn verify(steps: &[Step], seed: u64, findings: &mut Findings) -> Result<Repo
             Err(reported) => failed = Some(reported),
         }
     }
-    if let Some(with_zero) = with_zero {
+    if let Some(with_zero) = with_zero.filter(|_| failed.is_none()) {
         bench.warn_unwritten(&with_nan, &with_zero);
     }
     failed.map_or(Ok(report), Err)
@@ -279,7 +280,12 @@ impl Bench<'_> {
             let bytes = if poison == Poison::Zero { &as_unwritten(element, bytes, found) } else { bytes };
             match exact(element, &shape, bytes, found) {
                 Ok(comparison) if comparison.is_equal() => {}
-                Ok(comparison) => return Err(self.findings.fail(finding::differ(headline(name), &comparison))),
+                Ok(comparison) => {
+                    let finding = finding::differ(headline(name), &comparison);
+                    // Whatever check finds it: what depends on memory that nobody filled differs for that reason.
+                    let cause = self.fresh_memory()?;
+                    return Err(self.findings.fail(cause.unwrap_or(finding)));
+                }
                 Err(error) => {
                     let finding = Finding::error(codes::AL0901, headline(name)).found(error.to_string());
                     return Err(self.findings.fail(finding));
@@ -287,16 +293,6 @@ impl Bench<'_> {
             }
         }
         Ok(())
-    }
-
-    fn warn_unwritten(&mut self, with_nan: &Written, with_zero: &Written) {
-        for (name, bytes) in with_nan {
-            let (Some((element, shape)), Some(zero)) = (self.memory.shape(name), with_zero.get(name)) else { continue };
-            let left = never_written(element, &shape, bytes, zero);
-            if let Some((index, position)) = left.first {
-                self.findings.push(finding::unwritten(name, left.count, index, &position));
-            }
-        }
     }
 }
 

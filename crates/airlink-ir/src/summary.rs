@@ -183,17 +183,16 @@ fn entry_summary(
 
 fn visit_entry(
     op: OperationRef<'_, '_>,
-    herd_link: Option<&str>,
+    herd: Option<usize>,
     summary: &mut EntrySummary,
     externs: &[ExternSummary],
     at: At<'_>,
 ) {
-    let mut herd_link = herd_link;
+    let mut herd = herd;
     match name(op) {
         "air.herd" => {
-            let herd = herd_summary(op, at);
-            herd_link = attr::string(op, "link_with").or(herd_link);
-            summary.herds.push(herd);
+            herd = Some(summary.herds.len());
+            summary.herds.push(herd_summary(op, at));
         }
         "air.channel.put" | "air.channel.get" => {
             let channel = attr::flat_symbol(op, "chan_name").unwrap_or_default().to_string();
@@ -204,8 +203,8 @@ fn visit_entry(
         "func.call" => {
             let callee = attr::flat_symbol(op, "callee").unwrap_or_default();
             if let Some(declaration) = externs.iter().find(|e| e.symbol == callee) {
-                let link_with = declaration.link_with.clone().or(herd_link.map(String::from));
-                summary.calls.push(CallSummary { symbol: callee.into(), span: at.span(op), link_with });
+                let link_with = declaration.link_with.clone().or(herd.and_then(|h| summary.herds[h].link_with.clone()));
+                summary.calls.push(CallSummary { symbol: callee.into(), span: at.span(op), link_with, herd });
             }
         }
         _ => {}
@@ -214,7 +213,7 @@ fn visit_entry(
         summary.first_async = Some(at.span(op));
     }
     for child in children(op) {
-        visit_entry(child, herd_link, summary, externs, at);
+        visit_entry(child, herd, summary, externs, at);
     }
 }
 

@@ -3,10 +3,12 @@
 //!
 //! `airlink-ir` fills these from the IR; the graph and the plan read them and so build and test without MLIR.
 
+mod c;
 mod summary;
 mod traffic;
 mod types;
 
+pub use c::c_prototype;
 pub use summary::{
     Access, ArgSummary, CallSummary, ChannelSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary,
     HerdSummary, KernelSummary, LocalKind, LocalName,

@@ -122,6 +122,8 @@ pub struct CallSummary {
     pub span: Span,
     /// The object it links with: the declaration's `link_with`, else the enclosing herd's.
     pub link_with: Option<String>,
+    /// The herd around it, as a position in [`EntrySummary::herds`].
+    pub herd: Option<usize>,
 }
 
 /// A private function without a body: a kernel symbol that an object defines.

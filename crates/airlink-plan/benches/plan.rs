@@ -69,7 +69,7 @@ fn kernel(index: u64, findings: &mut Findings) -> KernelSummary {
             size: vec![Some(8), Some(1)],
             link_with: None,
         }],
-        calls: vec![CallSummary { symbol: "mv".into(), span: here, link_with: Some("mv.o".into()) }],
+        calls: vec![CallSummary { symbol: "mv".into(), span: here, link_with: Some("mv.o".into()), herd: None }],
         channels: Vec::new(),
         first_async: None,
         traffic: Default::default(),

@@ -112,7 +112,9 @@ fn add_attributes(
             )
             .at(declaration.span, label(declaration))
             .also(first.span, label(first))
-            .remedy(format!("write `{C_INTERFACE}` in both or in neither: it says how the kernel gets its memrefs")),
+            .remedy(format!(
+                "write `{C_INTERFACE}` in both or in neither: one declaration stands for both in the fused module"
+            )),
         ));
     }
     for (name, value) in &declaration.attributes {

@@ -2,7 +2,9 @@
 
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_graph::{LaunchGraph, LaunchIdx};
-use airlink_kernel::{CallSummary, ExternSummary, FunctionSummary, KernelSummary, KernelType, LocalKind, LocalName};
+use airlink_kernel::{
+    CallSummary, ExternSummary, FunctionSummary, HerdSummary, KernelSummary, KernelType, LocalKind, LocalName,
+};
 use indexmap::{IndexMap, IndexSet};
 
 /// One function of one kernel.
@@ -39,7 +41,7 @@ pub(crate) struct KernelUses<'k> {
 }
 
 impl<'k> KernelUses<'k> {
-    /// Errors: AL0402 where herds disagree about the file of an extern; AL0901 for a launch without its summary.
+    /// Errors: AL0402 where herds disagree about the file of an extern, AL0408 where a herd and a declaration do; AL0901 for a launch without its summary.
     pub fn new(
         graph: &'k LaunchGraph,
         kernels: &'k IndexMap<String, KernelSummary>,
@@ -63,6 +65,7 @@ impl<'k> KernelUses<'k> {
                     };
                     let mut one = KernelUse::new(summary, key.1, LaunchIdx(i));
                     one.bind_externs(&mut signatures, &mut |f| failure = Some(findings.fail(f)));
+                    one.herds_agree(&mut |f| failure = Some(findings.fail(f)));
                     uses.list.push(one);
                     positions.insert(key, uses.list.len() - 1);
                     uses.list.len() - 1
@@ -123,6 +126,28 @@ impl<'k> KernelUse<'k> {
         }
     }
 
+    /// A herd whose calls all go to one object by their declarations links with that object, if with any.
+    fn herds_agree(&self, fail: &mut dyn FnMut(Finding)) {
+        for entry in &self.function.entries {
+            for (position, herd) in entry.herds.iter().enumerate() {
+                let Some(file) = &herd.link_with else { continue };
+                let calls = entry.calls.iter().filter(|c| c.herd == Some(position));
+                let declared: Vec<_> = calls
+                    .filter_map(|c| Some((c, self.summary.externs.iter().find(|e| e.symbol == c.symbol)?)))
+                    .collect();
+                let files: IndexSet<_> = declared.iter().map(|(_, e)| e.link_with.as_ref()).collect();
+                let ([Some(own)], Some((call, declaration))) =
+                    (&files.iter().copied().collect::<Vec<_>>()[..], declared.first())
+                else {
+                    continue;
+                };
+                if *own != file {
+                    fail(other_object(herd, file, call, declaration, own));
+                }
+            }
+        }
+    }
+
     /// The externs that the entries call, each with a call that names its file, if one does.
     fn called(&self, fail: &mut dyn FnMut(Finding)) -> IndexMap<&'k str, &'k CallSummary> {
         let mut called: IndexMap<&str, &CallSummary> = IndexMap::new();
@@ -142,6 +167,15 @@ impl<'k> KernelUse<'k> {
         }
         called
     }
+}
+
+fn other_object(herd: &HerdSummary, file: &str, call: &CallSummary, declaration: &ExternSummary, own: &str) -> Finding {
+    let headline = format!("a herd links with `{file}`, and what it calls, `@{}`, with `{own}`", call.symbol);
+    Finding::error(codes::AL0408, headline)
+        .at(declaration.span, format!("declared with `{own}`"))
+        .also(herd.span, format!("links with `{file}`"))
+        .also(call.span, "called here")
+        .remedy("write the same `link_with` in both, or only in the declaration")
 }
 
 /// What makes two extern types equal.

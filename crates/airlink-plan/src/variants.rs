@@ -5,6 +5,7 @@
 
 mod grouping;
 mod naming;
+mod undefined;
 
 use airlink_diag::{Findings, Reported};
 use airlink_graph::{LaunchGraph, LaunchIdx};

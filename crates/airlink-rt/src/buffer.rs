@@ -11,6 +11,7 @@ mod mapping;
 mod set;
 
 pub(crate) use mapping::Mapping;
+pub(crate) use mapping::page_bytes;
 use mapping::round_up;
 pub use set::{BufferSet, MarginDamage, Place, Side};
 
@@ -185,6 +186,6 @@ impl Buffer {
 }
 
 /// The pattern of the margins: neither zero nor a NaN nor constant, so that few stray writes repeat it.
-fn margin_byte(at: usize) -> u8 {
+pub(crate) fn margin_byte(at: usize) -> u8 {
     0x5a ^ (at as u8).wrapping_mul(29)
 }

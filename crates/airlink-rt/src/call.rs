@@ -7,17 +7,22 @@ pub use error::{CallError, Fault, LaunchName};
 use corosensei::{Coroutine, CoroutineResult};
 use std::ffi::c_void;
 use std::io;
+use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use crate::buffer::Side;
 use crate::fp_mode::FpMode;
 use crate::load::EntryFunction;
+use crate::local::LocalBuffer;
 use crate::trap::{self, AltStack, Completed, Exit, GuardedStack};
-use crate::{BufferSet, HostElf, Place};
+use crate::{BufferSet, HostElf, Place, running};
 
 /// Room for every L1 and L2 of an NPU2 at once (32 tiles of 64 KiB, 8 memtiles of 512 KiB) and frames beside them.
 /// Pages that are never touched cost nothing.
 const STACK_BYTES: usize = 16 << 20;
+
+/// Between the frames of ELF code and our own: what runs past a buffer on the stack spoils its own frames and this.
+const GAP_BYTES: usize = 64 << 10;
 
 /// What calls need and can share: a stack, and one for the signal handler.
 pub struct Caller {
@@ -91,13 +96,28 @@ impl Caller {
         let pointers = check_arguments(elf, buffers, args)?;
         let launch = |k: usize| LaunchName { index: k, name: elf.manifest().launches[k].name.clone() };
         let called = match entry {
+            Entry::Program if elf.manifest().launches.len() == 1 => Some(launch(0)),
             Entry::Program => None,
             Entry::Launch(k) => Some(launch(k)),
         };
+        elf.locals().iter().for_each(LocalBuffer::fill_zones);
+        let note = running::note(match &called {
+            Some(l) => format!("launch `{}` of `{}`", l.name, elf.manifest().name),
+            None => format!("`{}`", elf.manifest().name),
+        });
         let (exit, fp_mode_kept) = self.run(function, &pointers).map_err(CallError::Stack)?;
+        drop(note);
+        // What was overwritten tells more than where that led.
+        if let Some(damage) = elf.locals().iter().find_map(LocalBuffer::damage) {
+            let of = damage.launch.filter(|k| *k < elf.manifest().launches.len()).map(launch);
+            return Err(CallError::Fault { launch: called.or(of), function: None, fault: Fault::Local(damage) });
+        }
         let done = exit.map_err(|raw| {
             let launch = called.clone().or_else(|| error::launch_of(elf.manifest(), raw.instruction).map(launch));
-            CallError::Fault { launch, fault: Fault::from_raw(&raw, buffers, self.stack.size_bytes()) }
+            let function = elf.function_at(raw.instruction).filter(|name| is_kernel(name));
+            // Compilers move code that seldom runs out of its function.
+            let function = function.map(|name| name.strip_suffix(".cold").unwrap_or(name).to_string());
+            CallError::Fault { launch, function, fault: Fault::from_raw(&raw, buffers, self.stack.size_bytes()) }
         })?;
         if let Some(damage) = buffers.damaged_margins().into_iter().next() {
             buffers.mend_margins();
@@ -105,10 +125,8 @@ impl Caller {
                 Side::Before => Place::Before { buffer: damage.buffer, offset_bytes: damage.offset_bytes },
                 Side::After => Place::After { buffer: damage.buffer, offset_bytes: damage.offset_bytes },
             };
-            return Err(CallError::Fault {
-                launch: called,
-                fault: Fault::MarginWritten { place, count_bytes: damage.count_bytes },
-            });
+            let fault = Fault::MarginWritten { place, count_bytes: damage.count_bytes };
+            return Err(CallError::Fault { launch: called, function: None, fault });
         }
         match done.code {
             0 => Ok(Call { duration: Duration::from_nanos(done.nanoseconds), fp_mode_kept }),
@@ -118,13 +136,16 @@ impl Caller {
 
     /// Runs the function on our stack; whether it kept the floating-point mode.
     fn run(&mut self, function: EntryFunction, pointers: &[*mut c_void]) -> io::Result<(Exit, bool)> {
-        let stack_guard = self.stack.guard();
+        let stack = (self.stack.guard(), self.stack.end());
         let (args, count) = (pointers.as_ptr(), pointers.len() as u64);
         let body = move |_: &corosensei::Yielder<(), ()>, ()| {
+            trap::keep_link();
             let start = Instant::now();
-            // SAFETY: the entry has this type by its ABI version, and gets one valid pointer for each argument of its
-            // manifest; each buffer is at least as large as the manifest says.
-            let code = unsafe { function(args, count) };
+            let code = behind_gap(|| {
+                // SAFETY: the entry has this type by its ABI version, and gets one valid pointer for each argument of
+                // its manifest; each buffer is at least as large as the manifest says.
+                unsafe { function(args, count) }
+            });
             let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
             Exit::Ok(Completed { code, nanoseconds })
         };
@@ -133,7 +154,7 @@ impl Caller {
         // returns: it never yields.
         let mut coroutine = unsafe { Coroutine::with_stack_unchecked(&mut self.stack, body) };
         let mode = FpMode::set_default();
-        let result = trap::resume(&mut coroutine, stack_guard, ());
+        let result = trap::resume(&mut coroutine, stack, ());
         let kept = FpMode::is_default();
         drop(mode);
         match result {
@@ -141,6 +162,21 @@ impl Caller {
             CoroutineResult::Yield(()) => unreachable!("an entry's coroutine has no way to yield"),
         }
     }
+}
+
+/// Runs `call` with [`GAP_BYTES`] of stack between its frames and the caller's.
+#[inline(never)]
+fn behind_gap<T>(call: impl FnOnce() -> T) -> T {
+    let gap = MaybeUninit::<[u8; GAP_BYTES]>::uninit();
+    std::hint::black_box(&gap);
+    let result = call();
+    std::hint::black_box(&gap);
+    result
+}
+
+/// Whether a function of an ELF is a kernel's and not one that the lowering made.
+fn is_kernel(name: &str) -> bool {
+    !name.starts_with("airlink")
 }
 
 /// The argument array: one pointer per argument, each with as many bytes behind it as the manifest says.

@@ -15,8 +15,11 @@ mod element;
 mod fp_mode;
 pub mod inputs;
 mod load;
+mod local;
 mod manifest;
 pub mod npy;
+mod running;
+mod symbols;
 mod trap;
 
 pub use buffer::{Buffer, BufferError, BufferSet, MarginDamage, Place, Placement, Poison, Protection, Side};
@@ -24,8 +27,10 @@ pub use call::{Argument, Call, CallError, Caller, Entry, Fault, LaunchName};
 pub use cpu::CpuLevel;
 pub use element::{Element, bf16_from_f32, bf16_to_f32, f16_from_f32, f16_to_f32};
 pub use load::{HostElf, LoadError, read_manifest};
+pub use local::{LocalDamage, LocalName};
 pub use manifest::{
     ENTRY_ABI, FpRules, MANIFEST_SCHEMA, MANIFEST_SECTION, Manifest, ManifestArg, ManifestChannel, ManifestError,
     ManifestKernel, ManifestLaunch, PROGRAM_ENTRY, Role, launch_entry,
 };
+pub use running::running;
 pub use trap::Access;

@@ -7,6 +7,8 @@ use std::ffi::c_void;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::local::{self, LocalBuffer, Row};
+use crate::symbols::Functions;
 use crate::{CpuLevel, MANIFEST_SECTION, Manifest, ManifestError};
 
 /// A host ELF that is open in this process.
@@ -17,6 +19,8 @@ pub struct HostElf {
     manifest: Manifest,
     program: EntryFunction,
     launches: Vec<EntryFunction>,
+    locals: Vec<LocalBuffer>,
+    functions: Functions,
     /// Last, so that nothing above outlives the code.
     _library: Library,
 }
@@ -67,7 +71,8 @@ impl HostElf {
     /// the file runs.
     pub fn load(path: &Path) -> Result<HostElf, LoadError> {
         let read_error = |source| LoadError::Read { path: path.to_path_buf(), source };
-        let manifest = read_manifest(&std::fs::read(path).map_err(read_error)?)?;
+        let bytes = std::fs::read(path).map_err(read_error)?;
+        let manifest = read_manifest(&bytes)?;
         let missing = manifest.cpu.missing_features();
         if !missing.is_empty() {
             return Err(LoadError::Cpu { needs: manifest.cpu, missing });
@@ -80,11 +85,27 @@ impl HostElf {
         bind(&library)?;
         let program = entry(&library, &manifest.entry)?;
         let launches = manifest.launches.iter().map(|l| entry(&library, &l.entry)).collect::<Result<_, _>>()?;
-        Ok(HostElf { manifest, program, launches, _library: library })
+        // SAFETY: the symbol, where it is there, is the table by its name; it lives as long as the library.
+        let locals = match unsafe { library.get::<*const Row>("airlink_buffers") } {
+            Ok(table) => unsafe { local::read_table(*table) },
+            Err(_) => Vec::new(),
+        };
+        let functions = Functions::of(&bytes);
+        Ok(HostElf { manifest, program, launches, locals, functions, _library: library })
     }
 
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The L1 and L2 buffers whose zones are to be watched.
+    pub(crate) fn locals(&self) -> &[LocalBuffer] {
+        &self.locals
+    }
+
+    /// The function of this ELF that holds an instruction.
+    pub(crate) fn function_at(&self, instruction: u64) -> Option<&str> {
+        self.functions.at(instruction, self.program as *const c_void)
     }
 
     pub(crate) fn program(&self) -> EntryFunction {

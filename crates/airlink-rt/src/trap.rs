@@ -1,9 +1,10 @@
 //! Faults in host ELFs: a signal inside a coroutine ends that coroutine with a value instead of the process.
 //!
 //! ELF code runs on coroutines only. [`resume`] notes the innermost coroutine of this thread where the signal handler
-//! finds it. A fault whose stack pointer lies in that coroutine's stack makes it return an [`Exit`] with a
-//! [`RawFault`]; any other fault goes to the handler that was there before us, the default one included. Signals of
-//! this kind are delivered to the thread that caused them, so threads don't see each other's.
+//! finds it. A fault on that thread makes it return an [`Exit`] with a [`RawFault`], wherever its stack pointer points:
+//! code that has overwritten its own stack runs on with any. Other faults go to the handler that was there before us, the
+//! default one included. Signals of this kind are delivered to the thread that caused them, so threads don't see each
+//! other's.
 
 mod context;
 mod handler;
@@ -57,8 +58,15 @@ pub enum Access {
 struct Record {
     trap: CoroutineTrapHandler<Exit>,
     stack_guard: Range<usize>,
+    /// One past the stack's last byte.
+    stack_base: usize,
+    /// The way back to who resumed the coroutine, which lies at the base of its stack, in reach of a stray write.
+    link: Cell<Option<[u8; LINK_BYTES]>>,
     parent: *const Record,
 }
+
+/// What corosensei keeps at the base of a stack: `PARENT_LINK_OFFSET` in its code for each machine.
+const LINK_BYTES: usize = 16;
 
 thread_local! {
     // `const` and without a destructor: the handler may read it at any time.
@@ -67,11 +75,11 @@ thread_local! {
 
 /// Resumes a coroutine so that a fault inside it ends it.
 ///
-/// `stack_guard` is the range of addresses below its stack that nobody may touch. The thread needs an alternate signal
+/// `stack` is the range of addresses below its stack that nobody may touch, and the end of the stack. The thread needs an alternate signal
 /// stack (see [`AltStack`]), as a fault may be the stack's overflow.
 pub(crate) fn resume<Input, Yield, S: Stack>(
     coroutine: &mut Coroutine<Input, Yield, Exit, S>,
-    stack_guard: Range<usize>,
+    stack: (Range<usize>, usize),
     input: Input,
 ) -> CoroutineResult<Yield, Exit> {
     struct Reset(*const Record);
@@ -81,10 +89,35 @@ pub(crate) fn resume<Input, Yield, S: Stack>(
         }
     }
     handler::install();
+    let (stack_guard, stack_base) = stack;
     let parent = INNERMOST.get();
-    let record = Record { trap: coroutine.trap_handler(), stack_guard, parent };
+    let trap = coroutine.trap_handler();
+    let record = Record { trap, stack_guard, stack_base, link: Cell::new(None), parent };
     // Dropped before `record`, also when the coroutine panics.
     let _reset = Reset(record.parent);
     INNERMOST.set(&record);
     coroutine.resume(input)
+}
+
+/// Called by a coroutine before it runs code that may go astray: keeps what the handler needs to end it.
+pub(crate) fn keep_link() {
+    // SAFETY: records live on the stack of `resume` while its coroutine runs, which is the caller.
+    let Some(record) = (unsafe { INNERMOST.get().as_ref() }) else { return };
+    let link = (record.stack_base - LINK_BYTES) as *const [u8; LINK_BYTES];
+    // SAFETY: the last bytes of the stack that we run on.
+    record.link.set(Some(unsafe { link.read_unaligned() }));
+}
+
+impl Record {
+    /// Puts back what [`keep_link`] saw.
+    ///
+    /// # Safety
+    /// The coroutine must be the one that runs, so that its stack is there.
+    unsafe fn restore_link(&self) {
+        if let Some(link) = self.link.get() {
+            let place = (self.stack_base - LINK_BYTES) as *mut [u8; LINK_BYTES];
+            // SAFETY: the last bytes of the running coroutine's stack.
+            unsafe { place.write_unaligned(link) };
+        }
+    }
 }

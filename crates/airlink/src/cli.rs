@@ -18,7 +18,7 @@ pub enum Command {
     Stitch(GraphArgs),
     /// Print which launches share an ELF and why, arguments, roles and renames.
     Plan(GraphArgs),
-    /// Check wiring, names and hazards of a graph or a module.
+    /// Check wiring, names and hazards of a graph or a module; whether the host can build it, only stitch and verify try.
     Check(GraphArgs),
     /// Build fused and unfused for the host, run both on the same inputs and compare bit for bit.
     Verify(GraphArgs),
@@ -202,7 +202,7 @@ pub enum Format {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone)]
 pub struct Shared {
-    /// Where to write: a folder for `stitch`, a file elsewhere.
+    /// Where to write: a folder for stitch and run (default: the current one), a file for init, rename and opt.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<Utf8PathBuf>,
     /// Artefacts to write: elf, mlir, obj, map; default all. For `plan`, another name of --format.
@@ -268,7 +268,7 @@ pub struct Shared {
     /// Say more; may be repeated.
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
-    /// Print errors only.
+    /// Print errors and warnings only.
     #[arg(short, long)]
     pub quiet: bool,
     /// Treat warnings as errors (`-Werror`).
@@ -354,6 +354,15 @@ impl Shared {
         let artefacts = [Emit::Elf, Emit::Mlir, Emit::Obj, Emit::Map];
         add(self.emit.iter().any(|e| artefacts.contains(e) == is_plan), "this kind of --emit");
         list
+    }
+
+    /// Whether the command writes files at all: `-o` for another would promise one.
+    pub fn is_output_idle(&self, command: &Command) -> bool {
+        let writes = matches!(
+            command,
+            Command::Stitch(_) | Command::Run(_) | Command::Init(_) | Command::Rename(_) | Command::Opt(_)
+        );
+        self.output.is_some() && !writes
     }
 
     /// `-MF`, `-MP` and `-MT` ask for the file as `-MD` does.

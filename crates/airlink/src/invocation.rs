@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use airlink_diag::{Finding, Findings, Reported, Severity, codes, render};
 
-use crate::cli::{Color, Command, MessageFormat, Shared};
+use crate::cli::{Color, Command, Emit, MessageFormat, Shared};
 use crate::exit::Exit;
 
 /// One run of a command.
@@ -18,6 +18,8 @@ pub struct Invocation {
     pub writes: bool,
     /// Whether broken limits of the device are errors, and a device is assumed where none is named.
     pub judges_limits: bool,
+    /// Whether this run links kernel objects: then each must be one of the host's.
+    pub links: bool,
 }
 
 impl Invocation {
@@ -28,12 +30,18 @@ impl Invocation {
             timings: Vec::new(),
             writes: false,
             judges_limits: false,
+            links: false,
         }
     }
 
     /// `AIRLINK_LD`: the linker to use before those that are looked for.
     pub fn linker(&self) -> Option<PathBuf> {
         std::env::var_os("AIRLINK_LD").filter(|v| !v.is_empty()).map(PathBuf::from)
+    }
+
+    /// Whether `stitch` is to write this kind of file.
+    pub fn emits(&self, kind: Emit) -> bool {
+        self.options.emit.is_empty() || self.options.emit.contains(&kind)
     }
 
     /// Runs a phase and keeps its time for `--timing`.
@@ -52,6 +60,10 @@ impl Invocation {
         }
         if !list.is_empty() {
             return Some(Exit::Usage);
+        }
+        if self.options.is_output_idle(command) {
+            let name = command.name();
+            return Some(self.usage(&format!("`airlink {name}` writes no file, so `-o` has no meaning for it")));
         }
         if airlink_rt::CpuLevel::parse(&self.options.cpu).is_none() {
             let known = "x86-64, x86-64-v2, x86-64-v3, x86-64-v4";
@@ -113,7 +125,7 @@ impl Invocation {
 
     fn print_findings(&mut self) {
         let all = self.findings.in_file_order();
-        let is_wanted = |f: &&&Finding| !self.options.quiet || f.severity == Severity::Error;
+        let is_wanted = |f: &&&Finding| !self.options.quiet || f.severity != Severity::Note;
         let list: Vec<&&Finding> = all.iter().filter(is_wanted).collect();
         let mut text = String::new();
         let to_stdout = self.options.message_format == MessageFormat::Json;
@@ -134,6 +146,17 @@ impl Invocation {
             true => std::io::stdout().write_all(text.as_bytes()),
             false => std::io::stderr().write_all(text.as_bytes()),
         };
+    }
+
+    /// `no errors`, with the warnings; with `-Werror` they count as what they become.
+    pub fn verdict(&self) -> String {
+        let (errors, warnings) = (self.findings.count(Severity::Error), self.findings.count(Severity::Warning));
+        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        match (errors, warnings) {
+            (0, 0) => "no errors".to_string(),
+            (e, w) if e > 0 || self.options.is_werror() => plural(e + w, "error"),
+            (_, w) => format!("no errors, {}", plural(w, "warning")),
+        }
     }
 
     fn summary_line(&self) -> String {
@@ -168,7 +191,7 @@ impl Invocation {
             return Exit::Tool;
         }
         match errors().find(without_place) {
-            Some(f) if f.code == codes::AL0801 || f.code == codes::AL0802 => Exit::File,
+            Some(f) if f.code == codes::AL0801 || f.code == codes::AL0802 || f.code == codes::AL0806 => Exit::File,
             Some(f) if f.code == codes::AL0704 => Exit::Usage,
             _ => Exit::Findings,
         }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use airlink_diag::{FileId, Finding, Findings, Reported, Span, codes};
-use airlink_elf::{Machine, ObjectQuery, find_object};
-use airlink_graph::{LaunchGraph, LaunchIdx};
+use airlink_diag::{Finding, Findings, Reported, Span, codes};
+use airlink_elf::{FindError, Machine, ObjectQuery, Unfit, find_object};
+use airlink_graph::{Launch, LaunchGraph, LaunchIdx, Placed};
 use airlink_ir::{Ir, Module};
 use airlink_kernel::KernelSummary;
 use airlink_plan::{FoundObjects, ObjectInfo};
@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 
 use crate::invocation::Invocation;
 use crate::paths;
+use crate::read::{self, Wanted};
 
 /// A launch graph, its kernels parsed and summarised, and its objects.
 pub struct Loaded<'c> {
@@ -25,6 +26,9 @@ pub struct Loaded<'c> {
     pub object_bytes: IndexMap<String, Vec<u8>>,
     /// Every file that was read, as the user would write it, the graph first.
     pub files: Vec<Utf8PathBuf>,
+    /// Files of the name of an object that are no object of the target: nothing depends on them, but they are the
+    /// user's.
+    pub passed_over: Vec<Utf8PathBuf>,
 }
 
 /// Reads the graph at `path`, every kernel it names and every object they link with.
@@ -34,17 +38,19 @@ pub struct Loaded<'c> {
 /// machine. All findings of a stage come at once.
 pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Result<Loaded<'c>, Reported> {
     let library_dirs = invocation.options.library_dirs.clone();
+    let links = invocation.links;
     let findings = &mut invocation.findings;
-    let file = text_file(path, None, findings)?;
-    let read = airlink_graph::read(file, findings)?;
+    warn_of_folders(&library_dirs, findings);
+    let file = read::text_file(path, Wanted::Graph, None, findings)?;
+    let graph = airlink_graph::read(file, findings)?;
     let mut files = vec![path.to_owned()];
     let mut kernels = IndexMap::new();
     let mut modules = IndexMap::new();
     let mut failed = None;
-    for (key, named_at) in read.kernels() {
+    for (key, named_at) in graph.kernels() {
         let kernel_path = paths::beside(path, key);
         files.push(kernel_path.clone());
-        let parsed = text_file(&kernel_path, Some(named_at), findings)
+        let parsed = read::text_file(&kernel_path, Wanted::Module, Some(named_at), findings)
             .and_then(|file| Ok((file, airlink_ir::parse(ir, file, key, findings)?)));
         match parsed {
             Ok((file, module)) => {
@@ -57,44 +63,14 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
     if let Some(reported) = failed {
         return Err(reported);
     }
-    let graph = airlink_graph::resolve(read, &kernels, findings)?;
-    let mut loaded =
-        Loaded { graph, kernels, modules, objects: FoundObjects::new(), object_bytes: IndexMap::new(), files };
-    loaded.find_objects(path, &library_dirs, findings)?;
+    let graph = airlink_graph::resolve(graph, &kernels, findings)?;
+    let (objects, object_bytes, passed_over) = (FoundObjects::new(), IndexMap::new(), Vec::new());
+    let mut loaded = Loaded { graph, kernels, modules, objects, object_bytes, files, passed_over };
+    loaded.find_objects(path, &library_dirs, links, findings)?;
     if invocation.options.verbose > 0 {
         loaded.files.iter().for_each(|file| eprintln!("read {file}"));
     }
     Ok(loaded)
-}
-
-/// Reads a text file into the sources. `named_at` is where the user named it; without one, the command line did.
-///
-/// # Errors
-/// AL0801 if it cannot be read, AL0105 if it is not UTF-8.
-pub fn text_file(path: &Utf8Path, named_at: Option<Span>, findings: &mut Findings) -> Result<FileId, Reported> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        findings.fail(
-            Finding::error(codes::AL0801, format!("`{path}` cannot be read: {error}"))
-                .maybe_at(named_at, "named here")
-                .remedy(match named_at {
-                    Some(_) => "paths in a graph are relative to the graph's folder",
-                    None => "check the path",
-                }),
-        )
-    })?;
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(findings.sources.add(path.as_str(), text)),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let file = findings.sources.add(path.as_str(), String::from_utf8_lossy(error.as_bytes()));
-            Err(findings.fail(
-                Finding::error(codes::AL0105, format!("`{path}` is not UTF-8 text"))
-                    .at(Span::new(file, at..at + 1), "the first byte that is not UTF-8")
-                    .maybe_also(named_at, "named here")
-                    .remedy("save the file as UTF-8; MLIR bytecode and compiled files are not read here"),
-            ))
-        }
-    }
 }
 
 impl Loaded<'_> {
@@ -103,6 +79,7 @@ impl Loaded<'_> {
         &mut self,
         graph_path: &Utf8Path,
         library_dirs: &[Utf8PathBuf],
+        links: bool,
         findings: &mut Findings,
     ) -> Result<(), Reported> {
         let mut folders = library_dirs.to_vec();
@@ -111,62 +88,128 @@ impl Loaded<'_> {
         folders.dedup();
         let mut searched: BTreeMap<(String, Option<String>), Option<ObjectInfo>> = BTreeMap::new();
         let mut failed = None;
-        for (position, launch) in self.graph.launches.iter().enumerate() {
-            let Some(kernel) = self.kernels.get(&launch.kernel.value) else { continue };
-            for name in link_names(kernel, launch.function) {
-                let explicit = launch.objects.get(name);
-                let key = (name.to_string(), explicit.map(|p| p.value.clone()));
-                if !searched.contains_key(&key) {
-                    let path = explicit.map(|p| paths::beside(graph_path, &p.value));
-                    let query =
-                        ObjectQuery { name, explicit: path.as_deref(), folders: &folders, machine: Machine::X86_64 };
-                    let place = explicit.map_or(launch.kernel.span, |p| p.span);
-                    let found = search(&query, place, graph_path, &mut self.files, &mut self.object_bytes, findings);
-                    searched.insert(
-                        key.clone(),
-                        found.unwrap_or_else(|reported| {
-                            failed = Some(reported);
-                            None
-                        }),
-                    );
-                }
-                if let Some(Some(info)) = searched.get(&key) {
-                    self.objects.insert((LaunchIdx(position), name.to_string()), info.clone());
-                }
+        for wanted in self.wanted_objects(findings)? {
+            let explicit = wanted.explicit.as_ref();
+            let key = (wanted.name.clone(), explicit.map(|p| p.value.clone()));
+            if !searched.contains_key(&key) {
+                let path = explicit.map(|p| paths::beside(graph_path, &p.value));
+                let machine = Machine::X86_64;
+                let query = ObjectQuery { name: &wanted.name, explicit: path.as_deref(), folders: &folders, machine };
+                let place = explicit.map_or(wanted.kernel, |p| p.span);
+                let found = self.search(&query, place, graph_path, links, findings).unwrap_or_else(|reported| {
+                    failed = Some(reported);
+                    None
+                });
+                searched.insert(key.clone(), found);
+            }
+            if let Some(Some(info)) = searched.get(&key) {
+                self.objects.insert((wanted.launch, wanted.name), info.clone());
             }
         }
         failed.map_or(Ok(()), Err)
     }
-}
 
-fn search(
-    query: &ObjectQuery<'_>,
-    place: Span,
-    graph_path: &Utf8Path,
-    files: &mut Vec<Utf8PathBuf>,
-    bytes: &mut IndexMap<String, Vec<u8>>,
-    findings: &mut Findings,
-) -> Result<Option<ObjectInfo>, Reported> {
-    let result = find_object(query).map_err(|error| findings.fail(error.finding().at(place, "named here")))?;
-    for passed in &result.passed_over {
-        findings.push(passed.finding().at(place, "linked by this kernel"));
+    /// What launches link with, in program order.
+    ///
+    /// # Errors
+    /// AL0225 for an entry of `objects` that is for none of it.
+    fn wanted_objects(&self, findings: &mut Findings) -> Result<Vec<WantedObject>, Reported> {
+        let mut list = Vec::new();
+        let mut failed = None;
+        for (position, launch) in self.graph.launches.iter().enumerate() {
+            let Some(kernel) = self.kernels.get(&launch.kernel.value) else { continue };
+            let names = link_names(kernel, launch.function);
+            for (key, path) in launch.objects.iter().filter(|(key, _)| !names.contains(&key.as_str())) {
+                failed = Some(findings.fail(unused_object(key, path.span, launch, &names)));
+            }
+            list.extend(names.into_iter().map(|name| WantedObject {
+                launch: LaunchIdx(position),
+                name: name.to_string(),
+                explicit: launch.objects.get(name).cloned(),
+                kernel: launch.kernel.span,
+            }));
+        }
+        failed.map_or(Ok(list), Err)
     }
-    Ok(result.found.map(|found| {
-        let folder = graph_path.parent().unwrap_or(Utf8Path::new("."));
-        let path = paths::relative(&found.path, folder).into_string();
-        files.push(paths::clean(&found.path));
-        bytes.insert(path.clone(), found.bytes);
-        let symbols = found.summary.defined().map(|d| d.name.clone()).collect();
-        ObjectInfo { path, hash: found.hash, symbols }
-    }))
+
+    fn search(
+        &mut self,
+        query: &ObjectQuery<'_>,
+        place: Span,
+        graph_path: &Utf8Path,
+        links: bool,
+        findings: &mut Findings,
+    ) -> Result<Option<ObjectInfo>, Reported> {
+        let result = match find_object(query) {
+            // What the user names is for the machine that they build for. Unless it is to be linked here, it says which
+            // symbols it defines, as any object does.
+            Err(FindError::Unfit { unfit: Unfit::Machine { machine, .. }, .. }) if !links => {
+                find_object(&ObjectQuery { machine, ..*query })
+            }
+            result => result,
+        };
+        let result = result.map_err(|error| findings.fail(error.finding().at(place, "named here")))?;
+        for passed in &result.passed_over {
+            self.passed_over.push(passed.path.clone());
+            findings.push(passed.finding().at(place, "linked by this kernel"));
+        }
+        Ok(result.found.map(|found| {
+            let folder = graph_path.parent().unwrap_or(Utf8Path::new("."));
+            let path = paths::relative(&found.path, folder).into_string();
+            self.files.push(paths::clean(&found.path));
+            self.object_bytes.insert(path.clone(), found.bytes);
+            let symbols = found.summary.defined().map(|d| d.name.clone()).collect();
+            ObjectInfo { path, hash: found.hash, symbols }
+        }))
+    }
 }
 
-/// The object names that calls and declarations of a kernel function link with, in order.
+/// An object that a launch links with.
+struct WantedObject {
+    launch: LaunchIdx,
+    /// Its `link_with` name.
+    name: String,
+    /// The file that the launch gives for it.
+    explicit: Option<Placed<String>>,
+    /// Where the graph names the kernel.
+    kernel: Span,
+}
+
+fn unused_object(key: &str, span: Span, launch: &Launch, names: &[&str]) -> Finding {
+    let listed = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let remedy = match (airlink_graph::suggest(key, names.iter().copied()), names) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, [only]) => format!("write `{only}`, or remove the entry"),
+        (None, _) => "remove the entry, or write the `link_with` name that it is for".to_string(),
+    };
+    let headline = format!("launch `{}` links with no `{key}`", launch.name.value);
+    Finding::error(codes::AL0225, headline)
+        .at(span, format!("given for `{key}`"))
+        .also(launch.kernel.span, "this kernel's externs and herds don't name it")
+        .found(format!("`{key}`"))
+        .allowed(if listed.is_empty() { "nothing: the kernel links with no object".to_string() } else { listed })
+        .remedy(remedy)
+}
+
+/// Warns of each `-L` that is no folder: a slip there looks like a missing object later.
+pub fn warn_of_folders(library_dirs: &[Utf8PathBuf], findings: &mut Findings) {
+    for folder in library_dirs.iter().filter(|f| !f.is_dir()) {
+        let what = if folder.exists() { "is not a folder" } else { "is not there" };
+        findings.push(
+            Finding::warning(codes::AL0807, format!("`-L {folder}` {what}: no object is found in it"))
+                .remedy("check the path, which is relative to the current folder"),
+        );
+    }
+}
+
+/// The object names that calls, declarations and herds of a kernel function link with, in order.
 fn link_names(kernel: &KernelSummary, function: usize) -> Vec<&str> {
-    let calls = kernel.functions.get(function).into_iter().flat_map(|f| &f.entries).flat_map(|e| &e.calls);
+    let entries = || kernel.functions.get(function).into_iter().flat_map(|f| &f.entries);
+    let called = entries().flat_map(|e| &e.calls).filter_map(|c| c.link_with.as_deref());
     let declared = kernel.externs.iter().filter_map(|e| e.link_with.as_deref());
+    let herds = entries().flat_map(|e| &e.herds).filter_map(|h| h.link_with.as_deref());
     let mut names: Vec<&str> = Vec::new();
-    for name in calls.filter_map(|c| c.link_with.as_deref()).chain(declared) {
+    for name in called.chain(declared).chain(herds) {
         if !names.contains(&name) {
             names.push(name);
         }

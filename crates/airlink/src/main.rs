@@ -9,6 +9,8 @@ mod limits;
 mod load;
 mod paths;
 mod pipe;
+mod read;
+mod watch;
 mod write;
 
 use clap::Parser;

@@ -19,6 +19,7 @@ use crate::write::{self, Output};
 /// `airlink stitch`.
 pub fn stitch(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     invocation.writes = true;
+    invocation.links = [Emit::Elf, Emit::Obj].into_iter().any(|kind| invocation.emits(kind));
     match stitch_to_files(invocation, args) {
         Ok(()) => Exit::Done,
         Err(reported) => invocation.exit_of(reported),
@@ -39,6 +40,8 @@ fn stitch_to_files(invocation: &mut Invocation, args: &GraphArgs) -> Result<(), 
         invocation.findings.deny_warnings();
         invocation.findings.check()?;
     }
+    let inputs = [&loaded.files[..], &loaded.passed_over[..]].concat();
+    write::spare(&outputs, &inputs, &mut invocation.findings)?;
     if invocation.options.dry_run {
         outputs.iter().for_each(|o| invocation.say(&format!("would write {}\n", o.path)));
         return Ok(());
@@ -82,8 +85,7 @@ fn emit(
     programs: &[CheckedProgram<'_>],
     folder: &camino::Utf8Path,
 ) -> Result<Vec<Output>, Reported> {
-    let wants = |kind| invocation.options.emit.is_empty() || invocation.options.emit.contains(&kind);
-    let (elf, obj, mlir, map) = (wants(Emit::Elf), wants(Emit::Obj), wants(Emit::Mlir), wants(Emit::Map));
+    let [elf, obj, mlir, map] = [Emit::Elf, Emit::Obj, Emit::Mlir, Emit::Map].map(|kind| invocation.emits(kind));
     let mut outputs = Vec::new();
     let mut add = |name: String, bytes: Vec<u8>| outputs.push(Output { path: folder.join(name), bytes });
     let host = host_options(invocation);

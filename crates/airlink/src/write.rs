@@ -6,10 +6,40 @@ use airlink_diag::{Finding, Findings, Reported, codes};
 use camino::{Utf8Path, Utf8PathBuf};
 use tempfile::NamedTempFile;
 
+use crate::paths;
+
 /// A file to be written.
 pub struct Output {
     pub path: Utf8PathBuf,
     pub bytes: Vec<u8>,
+}
+
+/// Makes sure that writing `outputs` takes nothing from the user: no file that the run read is replaced by other bytes,
+/// and no two outputs have one name. An output that is there already with the very bytes is no loss.
+///
+/// # Errors
+/// AL0806 for each such output.
+pub fn spare(outputs: &[Output], inputs: &[Utf8PathBuf], findings: &mut Findings) -> Result<(), Reported> {
+    // Through links: two names may mean one file.
+    let inputs: Vec<_> = inputs.iter().filter_map(|i| Some((i, i.canonicalize().ok()?))).collect();
+    let mut failed = None;
+    for (position, output) in outputs.iter().enumerate() {
+        let path = &output.path;
+        let real = path.canonicalize().ok();
+        let is_real = |other: &std::path::PathBuf| real.as_ref() == Some(other);
+        let finding = if let Some((input, _)) = inputs.iter().find(|(_, r)| is_real(r)) {
+            if std::fs::read(path).is_ok_and(|there| there == output.bytes) {
+                continue;
+            }
+            Finding::error(codes::AL0806, format!("`{path}` would overwrite `{input}`, which this run reads"))
+        } else if outputs[..position].iter().any(|o| paths::clean(&o.path) == paths::clean(path)) {
+            Finding::error(codes::AL0806, format!("`{path}` would be written twice, with different content"))
+        } else {
+            continue;
+        };
+        failed = Some(findings.fail(finding.remedy("give another folder with -o")));
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Writes all files: first each beside its place under a passing name, then, when all bytes are on disk, each under its
@@ -61,6 +91,13 @@ fn mode() -> std::fs::Permissions {
 }
 
 fn cannot_write(path: &Utf8Path, error: &std::io::Error, findings: &mut Findings) -> Reported {
+    let folders = path.ancestors().skip(1).filter(|a| !a.as_str().is_empty());
+    if let Some(file) = folders.into_iter().find(|a| a.exists()).filter(|a| !a.is_dir()) {
+        return findings.fail(
+            Finding::error(codes::AL0802, format!("`{file}` is not a folder, so `{path}` cannot be written"))
+                .remedy("give a folder with -o, or the name of one that is to be made"),
+        );
+    }
     findings.fail(
         Finding::error(codes::AL0802, format!("`{path}` cannot be written: {error}"))
             .remedy("check the folder's permissions and the space left, or give another folder with -o"),

@@ -237,6 +237,11 @@ LogicalResult privatizeTileBuffers(ModuleOp module) {
 }
 
 void inlineHierarchy(ModuleOp module, bool reversePoints) {
+  // What is said about a buffer later needs the name of its level, which is gone then.
+  module.walk([](memref::AllocOp alloc) {
+    if (auto level = alloc->getParentOfType<air::HierarchyInterface>())
+      alloc->setAttr("airlink.owner", StringAttr::get(alloc.getContext(), described(level)));
+  });
   SmallVector<Operation *> levels;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isLevel(op))

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -17,6 +18,12 @@ constexpr int64_t kStackBufferBytes = 4096;
 constexpr int64_t kStackBytes = 32 * 1024;
 // A cache line, and enough for any vector load.
 constexpr int64_t kAlignment = 64;
+// Around a guarded buffer lie bytes that belong to nobody: airlink-rt looks after each call whether they were written.
+constexpr int64_t kFrontZoneBytes = 256;
+constexpr int64_t kBackZoneBytes = 4096;
+// Behind all of them: airlink-rt closes these pages, so that what runs on and on does not reach what the process keeps
+// behind the ELF.
+constexpr int64_t kGuardBytes = 2 << 20;
 
 LLVM::LLVMStructType descriptorType(MemRefType type) {
   MLIRContext *context = type.getContext();
@@ -78,7 +85,137 @@ private:
   DenseMap<std::pair<Operation *, unsigned>, LLVM::GlobalOp> ownBlocks;
 };
 
-LogicalResult placeBuffer(Operation *alloc, StaticMemory &memory, int64_t &stackBytes, std::optional<uint8_t> poison) {
+/// The functions that get a pointer into the buffer, through views and casts.
+void collectCallees(Value value, llvm::SetVector<StringRef> &callees, llvm::SmallPtrSetImpl<Value> &seen) {
+  if (!isa<MemRefType, LLVM::LLVMPointerType, LLVM::LLVMStructType>(value.getType()) || !seen.insert(value).second)
+    return;
+  for (Operation *user : value.getUsers()) {
+    if (auto call = dyn_cast<LLVM::CallOp>(user))
+      callees.insert(call.getCallee().value_or("a function"));
+    else if (auto call = dyn_cast<func::CallOp>(user))
+      callees.insert(call.getCallee());
+    bool yields = isa<scf::YieldOp>(user);
+    for (Value result : yields ? user->getParentOp()->getResults() : user->getResults())
+      collectCallees(result, callees, seen);
+    if (auto loop = dyn_cast<LoopLikeOpInterface>(user))
+      for (Value argument : loop.getRegionIterArgs())
+        collectCallees(argument, callees, seen);
+  }
+}
+
+/// Buffers that lie between zones which airlink-rt watches, and the table that tells it where: `airlink_buffers`, an
+/// array of {block, bytes in front, bytes, bytes behind, launch or -1, text}. The last row has a null block, and bytes and
+/// place of the guard behind all of them. The text is the level, the type, the herd or segment, and the kernels that get the buffer, each on a line. The ELF itself neither
+/// fills nor reads the zones: its code is as fast as without them.
+class GuardedBuffers {
+public:
+  explicit GuardedBuffers(ModuleOp module)
+      : module(module), symbols(module), builder(module.getContext()), loc(module.getLoc()),
+        pointerType(LLVM::LLVMPointerType::get(module.getContext())) {}
+
+  /// The global that holds the buffer and its zones; the buffer starts kFrontZoneBytes in.
+  LLVM::GlobalOp add(Operation *alloc, int64_t bytes, ArrayRef<StringRef> callees) {
+    auto function = alloc->getParentOfType<func::FuncOp>();
+    int64_t launch = -1;
+    StringRef number = function.getName();
+    if (!number.consume_front("airlink.launch.") || number.getAsInteger(10, launch))
+      launch = -1;
+    auto type = cast<MemRefType>(alloc->getResult(0).getType());
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    int64_t space = memorySpace(type);
+    out << (space == 2 ? "L1" : space == 1 ? "L2" : "local") << '\n' << type << '\n';
+    if (auto owner = alloc->getAttrOfType<StringAttr>("airlink.owner"))
+      out << owner.getValue();
+    out << '\n';
+    llvm::interleaveComma(callees, out, [&](StringRef name) { out << "`@" << name << "`"; });
+    text.push_back('\0');
+    LLVM::GlobalOp block = zeroed(kFrontZoneBytes + bytes + kBackZoneBytes);
+    rows.push_back({block, string(text), bytes, launch});
+    return block;
+  }
+
+  void writeTable() {
+    if (rows.empty())
+      return;
+    auto i64 = builder.getI64Type();
+    auto row = LLVM::LLVMStructType::getLiteral(module.getContext(), {pointerType, i64, i64, i64, i64, pointerType});
+    auto type = LLVM::LLVMArrayType::get(row, rows.size() + 1);
+    builder.setInsertionPointToEnd(module.getBody());
+    // The last of the module, so that it lies behind the blocks.
+    auto guardType = LLVM::LLVMArrayType::get(builder.getI8Type(), kGuardBytes);
+    auto guard = LLVM::GlobalOp::create(builder, loc, guardType, /*isConstant=*/false, LLVM::Linkage::Internal,
+                                        "airlink.guard", Attribute(), kAlignment);
+    builder.createBlock(&guard.getInitializerRegion());
+    LLVM::ReturnOp::create(builder, loc, LLVM::ZeroOp::create(builder, loc, guardType).getResult());
+    builder.setInsertionPointToEnd(module.getBody());
+    auto table = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::External,
+                                        "airlink_buffers", Attribute(), 8);
+    builder.createBlock(&table.getInitializerRegion());
+    Value content = LLVM::ZeroOp::create(builder, loc, type);
+    for (auto [index, entry] : llvm::enumerate(rows)) {
+      auto set = [&, row = int64_t(index)](int64_t field, Value value) {
+        content = LLVM::InsertValueOp::create(builder, loc, content, value, ArrayRef<int64_t>{row, field});
+      };
+      set(0, LLVM::AddressOfOp::create(builder, loc, entry.block));
+      set(1, i64Constant(builder, loc, kFrontZoneBytes));
+      set(2, i64Constant(builder, loc, entry.bytes));
+      set(3, i64Constant(builder, loc, kBackZoneBytes));
+      set(4, i64Constant(builder, loc, entry.launch));
+      set(5, LLVM::AddressOfOp::create(builder, loc, entry.text));
+    }
+    int64_t end = rows.size();
+    content = LLVM::InsertValueOp::create(builder, loc, content, i64Constant(builder, loc, kGuardBytes),
+                                          ArrayRef<int64_t>{end, 2});
+    content = LLVM::InsertValueOp::create(builder, loc, content, LLVM::AddressOfOp::create(builder, loc, guard),
+                                          ArrayRef<int64_t>{end, 5});
+    LLVM::ReturnOp::create(builder, loc, content);
+  }
+
+private:
+  struct Row {
+    LLVM::GlobalOp block, text;
+    int64_t bytes, launch;
+  };
+
+  LLVM::GlobalOp zeroed(int64_t bytes) {
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    builder.setInsertionPointToStart(module.getBody());
+    auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
+                                         "airlink.guarded", Attribute(), kAlignment);
+    builder.createBlock(&global.getInitializerRegion());
+    LLVM::ReturnOp::create(builder, loc, LLVM::ZeroOp::create(builder, loc, type).getResult());
+    symbols.insert(global);
+    return global;
+  }
+
+  LLVM::GlobalOp string(StringRef text) {
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), text.size());
+    builder.setInsertionPointToStart(module.getBody());
+    auto global = LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                                         "airlink.guarded.text", builder.getStringAttr(text));
+    symbols.insert(global);
+    return global;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  OpBuilder builder;
+  Location loc;
+  Type pointerType;
+  SmallVector<Row> rows;
+};
+
+/// Where a buffer lies. Those that kernels get are guarded: what code of others writes is anybody's guess. The rest only
+/// in builds that look for mistakes, since LLVM keeps small buffers in registers and knows that nobody else writes them.
+struct Placement {
+  StaticMemory &memory;
+  GuardedBuffers &guarded;
+  std::optional<uint8_t> poison;
+  int64_t stackBytes = 0;
+};
+
+LogicalResult placeBuffer(Operation *alloc, Placement &place) {
   Value buffer = alloc->getResult(0);
   auto type = cast<MemRefType>(buffer.getType());
   std::optional<int64_t> bytes = bufferBytes(type);
@@ -93,20 +230,27 @@ LogicalResult placeBuffer(Operation *alloc, StaticMemory &memory, int64_t &stack
   OpBuilder builder(alloc);
   Value pointer;
   int64_t reserved = llvm::alignTo(std::max<int64_t>(*bytes, 1), kAlignment);
-  if (reserved <= kStackBufferBytes && stackBytes + reserved <= kStackBytes) {
-    stackBytes += reserved;
+  llvm::SetVector<StringRef> callees;
+  llvm::SmallPtrSet<Value, 16> seen;
+  collectCallees(buffer, callees, seen);
+  if (place.poison || !callees.empty()) {
+    Value block = LLVM::AddressOfOp::create(builder, loc, place.guarded.add(alloc, *bytes, callees.getArrayRef()));
+    pointer = LLVM::GEPOp::create(builder, loc, block.getType(), builder.getI8Type(), block,
+                                  ArrayRef<LLVM::GEPArg>{int32_t(kFrontZoneBytes)});
+  } else if (reserved <= kStackBufferBytes && place.stackBytes + reserved <= kStackBytes) {
+    place.stackBytes += reserved;
     // In the entry block, so that a loop around the buffer does not grow the stack.
     builder.setInsertionPointToStart(&function.getBody().front());
     pointer = LLVM::AllocaOp::create(builder, loc, LLVM::LLVMPointerType::get(type.getContext()), builder.getI8Type(),
                                      i64Constant(builder, loc, reserved), kAlignment);
     builder.setInsertionPoint(alloc);
   } else {
-    pointer = LLVM::AddressOfOp::create(builder, loc, memory.block(function, reserved));
+    pointer = LLVM::AddressOfOp::create(builder, loc, place.memory.block(function, reserved));
   }
-  if (poison)
+  if (place.poison)
     LLVM::MemsetOp::create(builder, loc, pointer,
                            LLVM::ConstantOp::create(builder, loc, builder.getI8Type(),
-                                                    builder.getI8IntegerAttr(int8_t(*poison))),
+                                                    builder.getI8IntegerAttr(int8_t(*place.poison))),
                            i64Constant(builder, loc, *bytes), /*isVolatile=*/false);
   buffer.replaceAllUsesWith(memrefFromPointer(builder, loc, pointer, type));
   alloc->erase();
@@ -118,6 +262,7 @@ LogicalResult placeBuffer(Operation *alloc, StaticMemory &memory, int64_t &stack
 LogicalResult placeBuffers(ModuleOp module, std::optional<uint8_t> poison) {
   module.walk([](memref::DeallocOp dealloc) { dealloc.erase(); });
   StaticMemory memory(module);
+  GuardedBuffers guarded(module);
   bool failed = false;
   for (auto function : module.getOps<func::FuncOp>()) {
     SmallVector<Operation *> allocations;
@@ -125,10 +270,11 @@ LogicalResult placeBuffers(ModuleOp module, std::optional<uint8_t> poison) {
       if (isa<memref::AllocOp, memref::AllocaOp>(op))
         allocations.push_back(op);
     });
-    int64_t stackBytes = 0;
+    Placement place{memory, guarded, poison};
     for (Operation *alloc : allocations)
-      failed |= mlir::failed(placeBuffer(alloc, memory, stackBytes, poison));
+      failed |= mlir::failed(placeBuffer(alloc, place));
   }
+  guarded.writeTable();
   return failure(failed);
 }
 

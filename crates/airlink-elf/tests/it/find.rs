@@ -57,7 +57,7 @@ fn the_first_fitting_object_is_taken_and_others_are_told() {
 
     let told: Vec<_> = search.passed_over.iter().map(|p| (p.path.clone(), p.unfit.clone())).collect();
     let bitcode = Unfit::NoObject { reason: "it is LLVM bitcode".into() };
-    let other = Unfit::Machine { name: "AArch64".into() };
+    let other = Unfit::Machine { name: "AArch64".into(), machine: Machine::Aarch64 };
     assert_eq!(told, [(folders.path("a/mv.o"), other), (folders.path("b/mv.o"), bitcode)]);
     let note = search.passed_over[0].finding();
     assert_eq!((note.code, note.severity), (codes::AL0708, airlink_diag::Severity::Note));

@@ -111,6 +111,7 @@ impl Kernel {
             symbol: symbol.to_string(),
             span: place("call"),
             link_with: link_with.or(self.herd_link).map(String::from),
+            herd: None,
         });
         let calls: Vec<_> = calls.collect();
         let herd = HerdSummary {

@@ -294,6 +294,10 @@ impl<'t, 'f> Table<'t, 'f> {
     pub fn table_array(&mut self, key: &'static str) -> TableArray<'t> {
         let Some(entry) = self.entry(key) else { return Vec::new().into_iter() };
         let title = format!("[[{}]]", self.path_of(key));
+        if entry.2.is_table() {
+            self.single_brackets(key, entry.0, &title);
+            return Vec::new().into_iter();
+        }
         let wanted = format!("an array of tables: `{title}`");
         let Some(list) = self.as_list(key, entry, &wanted) else { return Vec::new().into_iter() };
         let mut items = Vec::with_capacity(list.value.len());
@@ -304,6 +308,18 @@ impl<'t, 'f> Table<'t, 'f> {
             }
         }
         items.into_iter()
+    }
+
+    /// `[launch]`, which says that there is one and no more.
+    fn single_brackets(&mut self, key: &str, span: Span, title: &str) {
+        let written = format!("[{}]", self.path_of(key));
+        self.findings.push(
+            Finding::error(codes::AL0107, format!("`{written}` is one table, and `{key}` is a list of tables"))
+                .at(span, format!("wanted: `{title}`"))
+                .found("a table")
+                .allowed("an array of tables")
+                .remedy(format!("write `{title}` with two brackets, once for each")),
+        );
     }
 
     fn path_of(&self, key: &str) -> String {

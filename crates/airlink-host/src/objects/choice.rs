@@ -1,7 +1,7 @@
 //! Which reference kernel stands for an extern.
 
 use airlink_diag::{Finding, Findings, Reported, Span, codes};
-use airlink_kernel::{CallSummary, KernelType};
+use airlink_kernel::{CallSummary, KernelType, c_prototype};
 use airlink_plan::ObjectPlan;
 
 use super::ObjectInputs;
@@ -124,11 +124,12 @@ fn unknown_extern(inputs: &ObjectInputs<'_>, object: &ObjectPlan, symbol: &str, 
         let allowed = format!("what the reference kernel `{}` takes: {}", variant.name, variant.signature);
         finding = finding.found(type_list(types)).allowed(allowed);
     }
+    let prototype = c_prototype(symbol, types).map(|p| format!(" that defines `{p}`")).unwrap_or_default();
     finding.remedy(match object.link_with.as_deref() {
         Some(file) => format!(
-            "give a host object: `objects = {{ \"{file}\" = \"host/{file}\" }}` in the launch, or `-L` with its folder"
+            "give a host object{prototype}: `objects = {{ \"{file}\" = \"host/{file}\" }}` in the launch, or `-L` with its folder"
         ),
-        None => "give the declaration a `link_with`, and the launch a host object of that name".to_string(),
+        None => format!("give the declaration a `link_with`, and the launch a host object of that name{prototype}"),
     })
 }
 

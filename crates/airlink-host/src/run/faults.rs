@@ -34,15 +34,32 @@ fn load_error(path: &Path, error: &LoadError) -> Finding {
 /// A call that did not end well.
 pub(crate) fn call_error(manifest: &Manifest, error: &CallError) -> Finding {
     match error {
-        CallError::Fault { fault, .. } => {
-            let finding = Finding::error(codes::AL0707, format!("`{}`: {error}", manifest.name));
-            finding.remedy(match fault {
-                Fault::StackOverflow { .. } => "look for a large array in a kernel object",
-                Fault::IllegalInstruction => "compile the kernel objects for the level that `--cpu` names",
-                Fault::Arithmetic => "look for a division by a size that is zero",
-                _ => "compare the offsets, sizes and strides of the launch's transfers with the buffer's shape",
-            })
-        }
+        CallError::Fault { fault: Fault::Local(damage), .. } => Finding::error(
+            codes::AL0716,
+            format!("`{}`: {error}", manifest.name),
+        )
+        .remedy(match &damage.buffer.kernels[..] {
+            "" => "compare the offsets, sizes and indices of what the launch does with the buffer's type".to_string(),
+            kernels => format!(
+                "compare the sizes that {kernels} uses, and its C signature, with the call; `airlink explain AL0716`"
+            ),
+        }),
+        CallError::Fault { fault, function, .. } => Finding::error(
+            codes::AL0707,
+            format!("`{}`: {error}", manifest.name),
+        )
+        .remedy(match (fault, function) {
+            (Fault::StackOverflow { .. }, _) => "look for a large array in a kernel object".to_string(),
+            (Fault::IllegalInstruction, _) => "compile the kernel objects for the level that `--cpu` names".to_string(),
+            (Fault::Arithmetic, _) => "look for a division by a size that is zero".to_string(),
+            (Fault::Trap, _) => "look for what the code checks there, and for a function without a return".to_string(),
+            (_, Some(kernel)) => format!(
+                "compare the C signature of `{kernel}` with its declaration, and the sizes in it with those of the call"
+            ),
+            (_, None) => "compare the offsets, sizes and strides of the launch's transfers with the buffer's shape, \
+                              and the C signatures of its kernels with their declarations"
+                .to_string(),
+        }),
         other => Finding::error(codes::AL0710, format!("`{}` cannot be called", manifest.name))
             .found(other.to_string())
             .remedy("build it with the airlink that runs it"),

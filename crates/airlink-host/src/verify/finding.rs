@@ -14,18 +14,53 @@ pub(super) fn differ(headline: String, comparison: &Comparison) -> Finding {
         finding = finding
             .found(format!(
                 "{} (bits {:#x}){place}; {} of {} elements differ",
-                first.found, first.found_bits, comparison.differing_count, comparison.element_count
+                short(first.found),
+                first.found_bits,
+                comparison.differing_count,
+                comparison.element_count
             ))
-            .allowed(format!("{} (bits {:#x})", first.expected, first.expected_bits));
+            .allowed(format!("{} (bits {:#x})", short(first.expected), first.expected_bits));
     }
     finding.remedy("`airlink explain AL0706` says what each check means and where to look")
 }
 
+/// AL0706 for a launch that gives other results with NaN in fresh buffers than with zeros.
+pub(super) fn unfilled(headline: String, comparison: &Comparison) -> Finding {
+    let mut finding = Finding::error(codes::AL0706, headline);
+    if let Some(first) = &comparison.first {
+        let count = comparison.differing_count;
+        finding = finding
+            .found(format!(
+                "{} where fresh buffers hold NaN and {} where they hold zeros, at {:?}; {count} of {} elements differ",
+                short(first.found),
+                short(first.expected),
+                first.position,
+                comparison.element_count
+            ))
+            .allowed("results that don't depend on it");
+    }
+    finding.remedy("fill the buffer before it is read, by a transfer, a store or a fill kernel")
+}
+
+/// A number in a few digits; the bits beside it tell it exactly.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    // What an f32 can say needs no more digits than an f32 does.
+    let narrow = value as f32;
+    let is_narrow = f64::from(narrow) == value;
+    match (value == 0.0 || !value.is_finite() || (1e-4..1e9).contains(&size), is_narrow) {
+        (true, true) => narrow.to_string(),
+        (true, false) => value.to_string(),
+        (false, true) => format!("{narrow:e}"),
+        (false, false) => format!("{value:e}"),
+    }
+}
+
 /// AL0712 for elements that hold the poison of both runs.
-pub(super) fn unwritten(name: &str, count: u64, index: u64, position: &[u64]) -> Finding {
+pub(super) fn unwritten(name: &str, writers: &[&str], count: u64, index: u64, position: &[u64]) -> Finding {
     let elements = if count == 1 { "1 element".to_string() } else { format!("{count} elements") };
     let place = if position.len() > 1 { format!("{position:?}") } else { index.to_string() };
     Finding::warning(codes::AL0712, format!("{elements} of `{name}` were never written"))
         .found(format!("the first is element {place}"))
-        .remedy("compare the launch's offsets and sizes with the shape of the argument")
+        .remedy(crate::run::unwritten_remedy(writers))
 }

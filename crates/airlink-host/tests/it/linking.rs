@@ -43,8 +43,13 @@ fn a_missing_kernel_is_told_at_its_call() {
 
 #[test]
 fn an_object_that_is_none_is_the_linkers_word() {
-    let object =
-        KernelObject { index: ObjectIdx(0), file: "scale.o".into(), bytes: b"not an object".into(), kernels: vec![] };
+    let object = KernelObject {
+        index: ObjectIdx(0),
+        file: "scale.o".into(),
+        bytes: b"not an object".into(),
+        kernels: vec![],
+        source: None,
+    };
     let text = complaint(&[&object], &HostOptions::default());
     assert!(text.starts_with("error AL0804: `ld.lld` could not link the host ELF"), "{text}");
     assert!(text.contains("scale.o") && !text.contains("/tmp"), "{text}");

@@ -6,6 +6,7 @@ use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_graph::LaunchGraph;
 use indexmap::IndexMap;
 
+use super::undefined::undefined;
 use super::{Declared, Variant};
 use crate::{FoundObject, ObjectPlan, ObjectSymbol, Signature};
 
@@ -162,24 +163,6 @@ fn file_taken(graph: &LaunchGraph, file: &str, one: &Variant<'_>, other: &Varian
         .also(place(graph, old), format!("linked with `{file}`"))
         .also(launch.span, "first launch with the new variant")
         .remedy(format!("give one of the two another `link_with`, for example `{from}` of launch `{}`", launch.value))
-}
-
-/// A called symbol that the object found does not define.
-fn undefined(graph: &LaunchGraph, variant: &Variant<'_>) -> Option<Finding> {
-    let found = variant.found?;
-    let defined: HashSet<&str> = found.symbols.iter().map(String::as_str).collect();
-    let (symbol, declared) = variant.symbols.iter().find(|(s, d)| d.is_called && !defined.contains(*s))?;
-    let launch = graph.launch(declared.launch);
-    let remedy = match airlink_graph::suggest(symbol, found.symbols.iter().map(String::as_str)) {
-        Some(near) => format!("call `@{near}`, which it defines, or name another object in `objects`"),
-        None => "name an object that defines it in the launch's `objects`".to_string(),
-    };
-    Some(
-        Finding::error(codes::AL0406, format!("`{}` does not define `@{symbol}`", found.path))
-            .at(declared.declaration.span, "declared here")
-            .also(launch.name.span, "called by this launch")
-            .remedy(remedy),
-    )
 }
 
 /// One content behind two variants: a size that is compiled into it is right for one of them only.

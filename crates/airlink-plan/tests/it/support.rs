@@ -149,6 +149,7 @@ impl Kernel {
             symbol: e.symbol.clone(),
             span: find("call"),
             link_with: e.link_with.clone().or(self.herd_link.clone()),
+            herd: Some(0),
         };
         let entry = |kind: &EntryKind| EntrySummary {
             kind: *kind,

@@ -22,7 +22,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 /// The machine's page size in bytes.
-fn page_bytes() -> usize {
+pub(crate) fn page_bytes() -> usize {
     // SAFETY: sysconf reads a constant of the system.
     let found = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(found).unwrap_or(4096)

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use crate::buffer::{BufferSet, Place, Protection};
+use crate::local::LocalDamage;
 use crate::trap::{Access, RawFault};
 use crate::{Manifest, Role};
 
@@ -20,9 +21,9 @@ pub enum CallError {
     #[error("no stack for the call: {0}")]
     Stack(io::Error),
     /// `launch` is `None` where the whole program was called and the machine cannot tell which launch ran: calling
-    /// launch by launch can.
-    #[error("{} {fault}", Who(launch))]
-    Fault { launch: Option<LaunchName>, fault: Fault },
+    /// launch by launch can. `function` is the kernel that ran, where the machine can tell.
+    #[error("{}{} {fault}", Who(launch), In(function))]
+    Fault { launch: Option<LaunchName>, function: Option<String>, fault: Fault },
     #[error("{} returned error code {code}", Who(launch))]
     Code { launch: Option<LaunchName>, code: i32 },
 }
@@ -49,12 +50,16 @@ pub enum Fault {
         place: Place,
         count_bytes: u64,
     },
+    /// Bytes next to an L1 or L2 buffer are not what they were.
+    Local(LocalDamage),
     StackOverflow {
         stack_bytes: u64,
     },
     /// An integer division by zero, or one that overflows.
     Arithmetic,
     IllegalInstruction,
+    /// The instruction that compilers put where code gives up: `__builtin_trap`, unreachable code, a sanitizer's check.
+    Trap,
 }
 
 impl Fault {
@@ -62,6 +67,7 @@ impl Fault {
         match raw.signal {
             _ if raw.in_stack_guard => Fault::StackOverflow { stack_bytes: stack_bytes as u64 },
             libc::SIGFPE => Fault::Arithmetic,
+            libc::SIGILL if is_trap(raw.instruction) => Fault::Trap,
             libc::SIGILL => Fault::IllegalInstruction,
             _ => Fault::Memory {
                 access: raw.access,
@@ -70,6 +76,19 @@ impl Fault {
             },
         }
     }
+}
+
+/// Whether the instruction that was refused is the one that exists to be refused.
+fn is_trap(instruction: u64) -> bool {
+    // x86-64: `ud2` and the `ud1` of sanitizers. Source: Intel SDM volume 2, UD.
+    const TRAPS: [[u8; 2]; 2] = [[0x0f, 0x0b], [0x0f, 0xb9]];
+    if cfg!(not(target_arch = "x86_64")) {
+        return false;
+    }
+    // A sanitizer's has a prefix in front.
+    // SAFETY: the CPU has just fetched these bytes, so they are there and readable.
+    let bytes = unsafe { (instruction as *const [u8; 3]).read_unaligned() };
+    TRAPS.iter().any(|t| bytes.starts_with(t) || bytes[1..] == *t)
 }
 
 /// The launch whose entry holds an instruction. Code that a launch calls or that was inlined elsewhere has none.
@@ -93,6 +112,17 @@ impl fmt::Display for Who<'_> {
         match self.0 {
             Some(l) => write!(f, "launch {} `{}`", l.index, l.name),
             None => f.write_str("the program"),
+        }
+    }
+}
+
+struct In<'a>(&'a Option<String>);
+
+impl fmt::Display for In<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(name) => write!(f, ", in `{name}`,"),
+            None => Ok(()),
         }
     }
 }
@@ -126,6 +156,8 @@ impl fmt::Display for Fault {
                 write!(f, "used more than its {stack_bytes} bytes of stack")
             }
             Fault::Arithmetic => f.write_str("divided an integer by zero"),
+            Fault::Local(damage) => damage.fmt(f),
+            Fault::Trap => f.write_str("gave up: it reached a trap, as `__builtin_trap` and failed checks are"),
             Fault::IllegalInstruction => f.write_str("ran an instruction that this CPU does not have"),
         }
     }

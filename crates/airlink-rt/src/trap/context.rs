@@ -22,10 +22,6 @@ impl Context {
         unsafe { (&(*self.0).uc_mcontext.gregs)[index as usize] as u64 }
     }
 
-    pub(super) fn stack_pointer(&self) -> usize {
-        self.register(libc::REG_RSP) as usize
-    }
-
     pub(super) fn instruction(&self) -> u64 {
         self.register(libc::REG_RIP)
     }
@@ -66,11 +62,6 @@ impl Context {
 
 #[cfg(target_arch = "aarch64")]
 impl Context {
-    pub(super) fn stack_pointer(&self) -> usize {
-        // SAFETY: valid by the promise of `new`.
-        unsafe { (*self.0).uc_mcontext.sp as usize }
-    }
-
     pub(super) fn instruction(&self) -> u64 {
         // SAFETY: as above.
         unsafe { (*self.0).uc_mcontext.pc }

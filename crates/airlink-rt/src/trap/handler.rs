@@ -57,10 +57,13 @@ unsafe fn end_coroutine(signal: libc::c_int, info: &libc::siginfo_t, mut context
     let Some(record) = (unsafe { INNERMOST.get().as_ref() }) else {
         return false;
     };
-    // Positive codes come from the kernel's own fault handling, others from kill and its like.
-    if info.si_code <= 0 || !record.trap.stack_ptr_in_bounds(context.stack_pointer()) {
+    // Positive codes come from the kernel's own fault handling, others from kill and its like. The stack pointer says
+    // nothing: while the record stands, this thread runs ELF code, and what that code has done to its stack is no matter.
+    if info.si_code <= 0 {
         return false;
     }
+    // SAFETY: the record is that of the coroutine that runs on this thread.
+    unsafe { record.restore_link() };
     // SAFETY: the signals we install for fill the address in, as far as the machine knows it.
     let address = context.has_address(signal).then(|| unsafe { info.si_addr() } as usize);
     let fault = RawFault {
@@ -70,7 +73,7 @@ unsafe fn end_coroutine(signal: libc::c_int, info: &libc::siginfo_t, mut context
         instruction: context.instruction(),
         in_stack_guard: address.is_some_and(|a| record.stack_guard.contains(&a)),
     };
-    // SAFETY: the stack pointer was checked above, and the registers go into the interrupted context. What the
+    // SAFETY: the coroutine was interrupted, and the registers go into its context. What the
     // coroutine leaves behind are frames of ELF code, which have nothing to drop; the memory it wrote to is reached by
     // the parent through raw pointers only.
     unsafe { context.set_registers(record.trap.setup_trap_handler(move || Exit::Err(fault))) };

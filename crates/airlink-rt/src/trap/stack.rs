@@ -25,6 +25,11 @@ impl GuardedStack {
         self.mapping.run_bytes()
     }
 
+    /// One past the last byte.
+    pub(crate) fn end(&self) -> usize {
+        self.mapping.run() as usize + self.mapping.run_bytes()
+    }
+
     /// Addresses below the stack that fault.
     pub(crate) fn guard(&self) -> Range<usize> {
         self.mapping.front_guard()
@@ -35,9 +40,8 @@ impl GuardedStack {
 // the limit and the run catches an overflow.
 unsafe impl Stack for GuardedStack {
     fn base(&self) -> StackPointer {
-        let end = self.mapping.run() as usize + self.mapping.run_bytes();
         // The run of a mapping never starts at address 0.
-        StackPointer::new(end).unwrap_or(StackPointer::MAX)
+        StackPointer::new(self.end()).unwrap_or(StackPointer::MAX)
     }
 
     fn limit(&self) -> StackPointer {

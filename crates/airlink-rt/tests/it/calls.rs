@@ -49,8 +49,9 @@ fn null_and_wild_pointers_are_caught() {
 #[test]
 fn endless_recursion_is_a_stack_overflow_also_with_frames_larger_than_a_page() {
     let mut p = Program::new(Placement::End);
-    for request in [5, 6] {
-        assert_eq!(p.fault(request, 0), "launch 0 `odd` used more than its 1048576 bytes of stack");
+    for (request, function) in [(5, "recurse"), (6, "jump_the_guard")] {
+        let wanted = format!("launch 0 `odd`, in `{function}`, used more than its 1048576 bytes of stack");
+        assert_eq!(p.fault(request, 0), wanted);
     }
     // The stack is whole again.
     p.call(Entry::Program, 0, 0).unwrap();
@@ -60,7 +61,9 @@ fn endless_recursion_is_a_stack_overflow_also_with_frames_larger_than_a_page() {
 fn division_by_zero_and_illegal_instructions_are_caught() {
     let mut p = Program::new(Placement::End);
     assert_eq!(p.fault(11, 0), "launch 0 `odd` divided an integer by zero");
-    assert_eq!(p.fault(12, 0), "launch 0 `odd` ran an instruction that this CPU does not have");
+    let trap = "launch 0 `odd` gave up: it reached a trap, as `__builtin_trap` and failed checks are";
+    assert_eq!(p.fault(12, 0), trap);
+    assert_eq!(p.fault(18, 0), "launch 0 `odd` ran an instruction that this CPU does not have");
     // A float division by zero is no fault.
     p.call(Entry::Launch(0), 15, 0).unwrap();
     assert_eq!(p.result()[0], f32::INFINITY);
@@ -83,15 +86,30 @@ fn writes_into_margins_are_found_after_the_call() {
 fn a_fault_of_the_whole_program_names_the_launch_where_the_instruction_tells() {
     let mut p = Program::new(Placement::End);
     match p.call(Entry::Program, 1, 0) {
-        Err(CallError::Fault { launch, fault: Fault::Memory { access: Access::Write, place, .. } }) => {
+        Err(CallError::Fault { launch, fault: Fault::Memory { access: Access::Write, place, .. }, .. }) => {
             assert_eq!(place, Place::After { buffer: "result".into(), offset_bytes: 0 });
             assert_eq!(launch, Some(LaunchName { index: 0, name: "odd".into() }));
         }
         other => panic!("{other:?}"),
     }
-    // In a function that is not exported, nobody knows.
+    // In a function that is not exported, nobody knows the launch.
     let error = p.call(Entry::Program, 5, 0).unwrap_err();
-    assert_eq!(error.to_string(), "the program used more than its 1048576 bytes of stack");
+    assert_eq!(error.to_string(), "the program, in `recurse`, used more than its 1048576 bytes of stack");
+}
+
+#[test]
+fn code_that_spoils_its_stack_ends_as_a_fault() {
+    let mut p = Program::new(Placement::End);
+    // A stack pointer that points nowhere: SIGBUS on x86-64.
+    assert_eq!(p.fault(16, 0), "launch 0 `odd` used an address that no memory can have");
+    // Return addresses that are none, up to and beyond the end of the stack.
+    for amount in [64, 4096, 60_000] {
+        let fault = p.fault(17, amount);
+        assert!(fault.contains("used an address that no memory can have"), "{amount}: {fault}");
+    }
+    let fault = p.fault(17, 4 << 20);
+    assert!(fault.starts_with("launch 0 `odd`, in `smash`, wrote at address 0x"), "{fault}");
+    p.call(Entry::Program, 0, 0).unwrap();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `airlink check`: everything that `stitch` would find, without writing anything.
+//! `airlink check`: what `stitch --emit mlir,map` would find, without writing anything. It does not try the host target.
 
 use airlink_diag::Reported;
 use airlink_ir::Ir;
@@ -33,8 +33,12 @@ fn graph(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Report
     let launches: usize = plan.elfs.iter().map(|e| e.launches.len()).sum();
     let device = plan.device.as_deref().unwrap_or_default();
     let elfs = counted(programs.len(), "ELF", "ELFs");
-    let mut said =
-        format!("{}: {elfs}, {}, no errors for {device}\n", args.graph, counted(launches, "launch", "launches"));
+    let mut said = format!(
+        "{}: {elfs}, {}, {} for {device}\n",
+        args.graph,
+        counted(launches, "launch", "launches"),
+        invocation.verdict()
+    );
     for resources in plan.elfs.iter().filter_map(|e| e.resources.as_ref()) {
         let rows = resources.launches.iter().map(|l| (l.name.as_str(), l.resources.as_slice()));
         said.push_str(&airlink_limits::render(rows));
@@ -44,7 +48,7 @@ fn graph(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Report
 
 fn module(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Reported> {
     let ir = Ir::new();
-    let file = load::text_file(&args.graph, None, &mut invocation.findings)?;
+    let file = crate::read::text_file(&args.graph, crate::read::Wanted::Module, None, &mut invocation.findings)?;
     let module = airlink_ir::parse(&ir, file, args.graph.as_str(), &mut invocation.findings)?;
     let summary = airlink_ir::summarize(&module, file, &invocation.findings.sources);
     let (launches, device) = limits::judge_module(invocation, &summary);
@@ -59,7 +63,7 @@ fn module(invocation: &mut Invocation, args: &GraphArgs) -> Result<String, Repor
         return Err(reported);
     }
     let counts = counted(launches.len(), "launch", "launches");
-    Ok(format!("{}: {counts}, no errors for {}\n{table}", args.graph, device.name))
+    Ok(format!("{}: {counts}, {} for {}\n{table}", args.graph, invocation.verdict(), device.name))
 }
 
 fn json(value: &impl serde::Serialize) -> String {

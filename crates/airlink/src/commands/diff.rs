@@ -7,7 +7,7 @@ use airlink_ir::{Ir, OperationRef};
 use crate::cli::DiffArgs;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::load;
+use crate::read::{self, Wanted};
 
 pub fn run(invocation: &mut Invocation, args: &DiffArgs) -> Exit {
     match compare(invocation, args) {
@@ -27,8 +27,8 @@ pub fn run(invocation: &mut Invocation, args: &DiffArgs) -> Exit {
 fn compare(invocation: &mut Invocation, args: &DiffArgs) -> Result<String, Reported> {
     let ir = Ir::new();
     let findings = &mut invocation.findings;
-    let file_a = load::text_file(&args.a, None, findings)?;
-    let file_b = load::text_file(&args.b, None, findings)?;
+    let file_a = read::text_file(&args.a, Wanted::Module, None, findings)?;
+    let file_b = read::text_file(&args.b, Wanted::Module, None, findings)?;
     // Both names may be one: locations then tell the sides apart.
     let a = airlink_ir::parse(&ir, file_a, &format!("a:{}", args.a), findings)?;
     let b = airlink_ir::parse(&ir, file_b, &format!("b:{}", args.b), findings)?;

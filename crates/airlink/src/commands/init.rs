@@ -13,6 +13,7 @@ use indexmap::IndexMap;
 use crate::cli::FilesArgs;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
+use crate::read::{self, Wanted};
 use crate::{load, paths, write};
 
 use externs::Extern;
@@ -50,12 +51,18 @@ struct ProposedArg {
 fn make(invocation: &mut Invocation, args: &FilesArgs) -> Result<(), Reported> {
     let output = invocation.options.output.clone();
     if let Some(output) = output.as_ref().filter(|o| o.exists()) {
-        let text = format!("`{output}` is there already");
-        return Err(invocation.findings.fail(
-            Finding::error(codes::AL0802, text)
-                .remedy("give another name with -o, or remove the file: airlink does not overwrite a graph"),
-        ));
+        let (text, remedy) = match output.is_dir() {
+            true => {
+                (format!("`{output}` is a folder"), format!("give the file's name: `-o {}`", output.join("graph.toml")))
+            }
+            false => (
+                format!("`{output}` is there already"),
+                "give another name with -o, or remove the file: airlink does not overwrite a graph".to_string(),
+            ),
+        };
+        return Err(invocation.findings.fail(Finding::error(codes::AL0802, text).remedy(remedy)));
     }
+    load::warn_of_folders(&invocation.options.library_dirs, &mut invocation.findings);
     let ir = Ir::new();
     let folder = output.as_deref().and_then(Utf8Path::parent).map_or(Utf8PathBuf::from("."), paths::clean);
     let kernels = read_kernels(&ir, invocation, &args.files)?;
@@ -92,7 +99,7 @@ fn read_kernels(
         if kernels.contains_key(path) {
             continue;
         }
-        let parsed = load::text_file(path, None, findings)
+        let parsed = read::text_file(path, Wanted::Module, None, findings)
             .and_then(|file| Ok((file, airlink_ir::parse(ir, file, path.as_str(), findings)?)));
         match parsed {
             Ok((file, module)) => {

@@ -4,17 +4,19 @@ use std::io::Read;
 
 use airlink_diag::{FileId, Findings, Reported};
 use airlink_ir::{Ir, print};
+use camino::Utf8PathBuf;
 
 use crate::cli::OptArgs;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::{load, write};
+use crate::read::{self, Wanted};
+use crate::write::{self, Output};
 
 /// The line that ends a part of a file, as in MLIR's own tools.
 const SEPARATOR: &str = "// -----";
 
 pub fn run(invocation: &mut Invocation, args: &OptArgs) -> Exit {
-    let file = match read(invocation, args) {
+    let file = match input(invocation, args) {
         Ok(file) => file,
         Err(reported) => return invocation.exit_of(reported),
     };
@@ -37,21 +39,28 @@ pub fn run(invocation: &mut Invocation, args: &OptArgs) -> Exit {
     if let Some(reported) = failed {
         return invocation.exit_of(reported);
     }
-    match invocation.options.output.clone() {
-        Some(path) => match write::one(&path, text.into_bytes(), &mut invocation.findings) {
-            Ok(()) => Exit::Done,
-            Err(reported) => invocation.exit_of(reported),
-        },
-        None => {
-            invocation.print(&text);
-            Exit::Done
-        }
+    let Some(path) = invocation.options.output.clone() else {
+        invocation.print(&text);
+        return Exit::Done;
+    };
+    match write_module(invocation, args, path, text) {
+        Ok(()) => Exit::Done,
+        Err(reported) => invocation.exit_of(reported),
     }
 }
 
-fn read(invocation: &mut Invocation, args: &OptArgs) -> Result<FileId, Reported> {
+fn write_module(invocation: &mut Invocation, args: &OptArgs, path: Utf8PathBuf, text: String) -> Result<(), Reported> {
+    let output = [Output { path, bytes: text.into_bytes() }];
+    write::spare(&output, std::slice::from_ref(&args.file), &mut invocation.findings)?;
+    if invocation.options.dry_run {
+        return Ok(());
+    }
+    write::all(&output, &mut invocation.findings)
+}
+
+fn input(invocation: &mut Invocation, args: &OptArgs) -> Result<FileId, Reported> {
     if args.file != "-" {
-        return load::text_file(&args.file, None, &mut invocation.findings);
+        return read::text_file(&args.file, Wanted::Module, None, &mut invocation.findings);
     }
     let mut text = String::new();
     if let Err(error) = std::io::stdin().read_to_string(&mut text) {

@@ -47,6 +47,7 @@ pub fn run(invocation: &mut Invocation, args: &RenameArgs) -> Exit {
             return invocation.exit_of(reported);
         }
     };
+    // `-o` may name the input itself: one file, which appears whole or not at all.
     if invocation.options.dry_run {
         return Exit::Done;
     }

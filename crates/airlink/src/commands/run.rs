@@ -14,6 +14,9 @@ pub fn run(invocation: &mut Invocation, args: &RunArgs) -> Exit {
     if args.profile {
         return invocation.not_implemented("`airlink run --profile`");
     }
+    if !invocation.options.quiet {
+        crate::watch::start();
+    }
     match run_once(invocation, args) {
         Ok(()) => Exit::Done,
         Err(reported) => invocation.exit_of(reported),
@@ -35,6 +38,8 @@ fn run_once(invocation: &mut Invocation, args: &RunArgs) -> Result<(), Reported>
         })?;
         inputs.arrays.insert(name.to_string(), (file.to_string(), bytes));
     }
+    let mut read = vec![args.file.clone()];
+    read.extend(inputs.arrays.values().map(|(file, _)| Utf8PathBuf::from(file)));
     let output = airlink_host::run(args.file.as_std_path(), &inputs, &mut invocation.findings)?;
     let folder = invocation.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
     let time = output.duration.as_secs_f64() * 1e3;
@@ -48,6 +53,7 @@ fn run_once(invocation: &mut Invocation, args: &RunArgs) -> Result<(), Reported>
         .into_iter()
         .map(|(name, bytes)| Output { path: folder.join(format!("{name}.npy")), bytes })
         .collect();
+    write::spare(&files, &read, &mut invocation.findings)?;
     if invocation.options.dry_run {
         return Ok(());
     }

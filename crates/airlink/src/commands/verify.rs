@@ -14,6 +14,10 @@ use crate::load::{self, Loaded};
 use crate::pipe;
 
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+    invocation.links = true;
+    if !invocation.options.quiet {
+        crate::watch::start();
+    }
     match compare(invocation, args) {
         Ok(report) => {
             invocation.say(&text(&report));

@@ -35,8 +35,9 @@ mlir::LogicalResult lowerExternCalls(mlir::ModuleOp module);
 /// Turns launches, segments and herds into loops, launch points in reverse if asked.
 void inlineHierarchy(mlir::ModuleOp module, bool reversePoints);
 
-/// Gives each `memref.alloc` and `memref.alloca` a place on the stack or in static memory. If `poison` is given, the
-/// buffer is filled with that byte each time the operation is reached.
+/// Gives each `memref.alloc` and `memref.alloca` a place on the stack or in static memory, those that kernels get between
+/// zones that airlink-rt watches. If `poison` is given, the buffer is filled with that byte each time the operation is
+/// reached, and all buffers are watched.
 mlir::LogicalResult placeBuffers(mlir::ModuleOp module, std::optional<uint8_t> poison);
 
 /// Drops the memory spaces from all types: on the host all of them are plain memory.

@@ -43,7 +43,13 @@ impl Kernel {
             panic!("{name} {types:?}: {}", support::said(&findings));
         };
         Kernel {
-            object: KernelObject { index: ObjectIdx(0), file: "kernel.o".into(), bytes, kernels: Vec::new() },
+            object: KernelObject {
+                index: ObjectIdx(0),
+                file: "kernel.o".into(),
+                bytes,
+                kernels: Vec::new(),
+                source: None,
+            },
             options,
         }
     }

@@ -20,6 +20,14 @@ __attribute__((noinline)) static int jump_the_guard(volatile int *request) {
     return jump_the_guard(request) + frame[0];
 }
 
+/* Writes over its own frame and those of its callers. */
+__attribute__((noinline)) static int smash(volatile int *request) {
+    volatile unsigned char frame[16];
+    for (volatile int i = 0; i < 16; i++) frame[i] = 0;
+    for (long n = request[1], at = 0; at < n; at++) *((volatile unsigned char *)frame + at) = 0xa5;
+    return frame[0];
+}
+
 /* Part of launch 0, so that a fault in it lies in a symbol that the ELF exports. */
 __attribute__((always_inline)) static inline void misbehave(int request, int amount, void *const *args) {
     volatile float *result = args[RESULT];
@@ -41,6 +49,9 @@ __attribute__((always_inline)) static inline void misbehave(int request, int amo
     case 12: __asm__ volatile("ud2"); break;
     case 13: ((void (*)(void))args[RESULT])(); break;
     case 14: *(volatile int *)0x0123456789abcdefull = 1; break;
+    case 16: __asm__ volatile("movabs $0x0123456789abcdef, %%rsp; push %%rax" ::: "memory"); break;
+    case 17: numbers[3] = smash(numbers); break;
+    case 18: __asm__ volatile(".byte 0x06"); break;
     case 15: { volatile double zero = 0; result[0] = (float)(1.0 / zero); break; }
     }
 }

@@ -11,10 +11,10 @@ use super::seen_from;
 pub struct Extern {
     pub symbol: String,
     pub link_with: Option<String>,
-    /// The object that the search of `stitch` finds, as the graph would name it.
+    /// The object that there is for it, as the graph would name it.
     pub found: Option<String>,
-    /// An object beside the kernel, which `stitch` takes only if the graph names it.
-    pub beside_kernel: Option<String>,
+    /// Whether `stitch` takes it only if the graph names it: it lies in a folder of `-L` or beside the kernel.
+    pub needs_name: bool,
     /// Names of reference kernels that fit, where there is no object.
     pub references: Vec<&'static str>,
 }
@@ -27,8 +27,8 @@ pub fn find(
     graph_folder: &Utf8Path,
     library_dirs: &[Utf8PathBuf],
 ) -> Vec<Extern> {
-    let mut searched = library_dirs.to_vec();
-    searched.extend([graph_folder.to_owned(), Utf8PathBuf::from(".")]);
+    let always = [graph_folder.to_owned(), Utf8PathBuf::from(".")];
+    let searched = [library_dirs, &always[..]].concat();
     let beside = [kernel.parent().unwrap_or(Utf8Path::new("")).to_owned()];
     let mut list: Vec<Extern> = Vec::new();
     for call in function.entries.iter().flat_map(|e| &e.calls) {
@@ -36,11 +36,11 @@ pub fn find(
             continue;
         }
         let object = |folders| call.link_with.as_deref().and_then(|name| object(name, folders));
-        let found = object(&searched[..]);
-        let beside_kernel = if found.is_none() { object(&beside[..]) } else { None };
+        let found = object(&searched[..]).or_else(|| object(&beside[..]));
+        let needs_name = found.is_some() && found != object(&always[..]);
         let inputs =
             summary.externs.iter().find(|e| e.symbol == call.symbol).map(|e| &e.inputs[..]).unwrap_or_default();
-        let references = if found.is_none() && beside_kernel.is_none() {
+        let references = if found.is_none() {
             reference::candidates(&call.symbol, inputs).into_iter().map(|v| v.name).collect()
         } else {
             Vec::new()
@@ -49,7 +49,7 @@ pub fn find(
             symbol: call.symbol.clone(),
             link_with: call.link_with.clone(),
             found: found.map(|p| seen_from(&p, graph_folder).into_string()),
-            beside_kernel: beside_kernel.map(|p| seen_from(&p, graph_folder).into_string()),
+            needs_name,
             references,
         });
     }

@@ -25,8 +25,11 @@ fn launch(proposal: &Proposal) -> String {
     }
     out += &args(&proposal.args);
     let mut objects: Vec<String> = Vec::new();
-    for (link_with, path) in
-        proposal.externs.iter().filter_map(|e| Some((e.link_with.as_ref()?, e.beside_kernel.as_ref()?)))
+    for (link_with, path) in proposal
+        .externs
+        .iter()
+        .filter(|e| e.needs_name)
+        .filter_map(|e| Some((e.link_with.as_ref()?, e.found.as_ref()?)))
     {
         let entry = format!("{} = {}", quoted(link_with), quoted(path));
         if !objects.contains(&entry) {
@@ -85,16 +88,16 @@ fn extern_comment(e: &Extern) -> String {
     let symbol = comment(&e.symbol);
     let object = e.link_with.as_deref().map(comment);
     let of = object.as_ref().map(|o| format!(" of {o}")).unwrap_or_default();
-    let what = match (&e.found, &e.beside_kernel, &e.references[..]) {
-        (Some(path), _, _) | (None, Some(path), _) => format!("found in {}", comment(path)),
-        (None, None, [one]) => {
+    let what = match (&e.found, &e.references[..]) {
+        (Some(path), _) => format!("found in {}", comment(path)),
+        (None, [one]) => {
             format!("no host object found; the reference kernel `{one}` stands in for it on the host")
         }
-        (None, None, []) => format!(
+        (None, []) => format!(
             "no host object found and no reference kernel known: put {} beside this graph, or use --emit mlir,map",
             object.as_deref().unwrap_or("its object")
         ),
-        (None, None, several) => {
+        (None, several) => {
             return format!(
                 "# calls @{symbol}{of}: several reference kernels have this name; keep the line of the one that is meant:\n{}",
                 several

@@ -4,6 +4,13 @@ use serde_json::{Value, json};
 
 use super::{View, plain, table};
 
+/// The index lists of a map, and what a host program does by them.
+const LISTS: [(&str, &str); 3] = [
+    ("static_input_indices", "written once, before the first run"),
+    ("output_indices", "read after a run (output, inout)"),
+    ("intermediate_indices", "not to be written before a run (intermediate, output, dead)"),
+];
+
 /// The summary of a link map; `None` if the bytes are none.
 pub fn view(name: &str, bytes: &[u8]) -> Option<View> {
     let map: Value = serde_json::from_slice(bytes).ok()?;
@@ -24,9 +31,9 @@ pub fn view(name: &str, bytes: &[u8]) -> Option<View> {
         vec![word(a, "index"), word(a, "name"), word(a, "role"), word(a, "type"), size]
     });
     text += &table("arguments", &rows.collect::<Vec<_>>());
-    for list in ["static_input_indices", "output_indices", "intermediate_indices"] {
-        text += &format!("  {list}: [{}]\n", words(map.get(list)));
-    }
+    let lists =
+        LISTS.map(|(list, meaning)| vec![list.to_string(), format!("[{}]", words(map.get(list))), meaning.to_string()]);
+    text += &table("index lists", &lists);
     let rows = launches.iter().map(|l| vec![word(l, "name"), word(l, "kernel"), words(l.get("args"))]);
     text += &table("launches", &rows.collect::<Vec<_>>());
     let rows = entries(&map, "renames")
