@@ -128,7 +128,9 @@ impl FindError {
             )
             .found(name.as_str())
             .allowed(target.to_string())
-            .remedy(format!("name an object compiled for {target}, drop the entry, or link nothing: `--emit mlir,map`")),
+            .remedy(format!(
+                "name an object compiled for {target}, drop the entry, or link nothing: `--emit mlir,map`"
+            )),
             FindError::Unfit { path, unfit: Unfit::NoObject { reason }, target } => {
                 Finding::error(codes::AL0715, format!("`{path}` is not a kernel object: {reason}"))
                     .remedy(format!("name a relocatable ELF object for {target}, made with `-c`"))
