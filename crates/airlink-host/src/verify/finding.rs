@@ -39,7 +39,10 @@ pub(super) fn unfilled(headline: String, comparison: &Comparison) -> Finding {
             ))
             .allowed("results that don't depend on it");
     }
-    finding.remedy("fill the buffer before it is read, by a transfer, a store or a fill kernel")
+    finding.remedy(
+        "fill the buffer before it is read, by a transfer, a store or a fill kernel; where a kernel was to fill it, compare \
+         its C signature with the declaration",
+    )
 }
 
 /// A number in a few digits; the bits beside it tell it exactly.
