@@ -57,8 +57,14 @@ pub fn build_module(
     })?;
     let mut inputs: Vec<(&str, &[u8])> = vec![(&manifest.name, &program), ("the manifest", &section)];
     inputs.extend(objects.iter().map(|o| (o.file.as_str(), o.bytes.as_slice())));
-    let fma = if options.cpu < CpuLevel::V3 { Some(soft_fma(ir, options, findings)?) } else { None };
-    inputs.extend(fma.as_ref().map(|bytes| ("the soft fma", bytes.as_slice())));
+    let mut helpers = Vec::new();
+    if options.cpu < CpuLevel::V3 {
+        helpers.push(helper(ir, "the soft fma", &reference::soft_fma(), options, findings)?);
+    }
+    if undefined::needs(&program, "__truncsfbf2") {
+        helpers.push(helper(ir, "the bf16 rounding", BF16_ROUNDING, options, findings)?);
+    }
+    inputs.extend(helpers.iter().map(|bytes| ("a helper", bytes.as_slice())));
     let elf = linker.link(&inputs, findings)?;
     undefined::check(&elf, objects, module, &manifest, findings)?;
     Ok(elf)
@@ -97,14 +103,26 @@ fn defined_once(objects: &[&KernelObject], findings: &mut Findings) -> Result<()
     result
 }
 
-/// What code for a CPU without fused multiply-adds calls in their place.
-fn soft_fma(ir: &Ir, options: &HostOptions, findings: &mut Findings) -> Result<Vec<u8>, Reported> {
-    let text = format!("module {{\n{}}}\n", reference::soft_fma());
-    let Some(module) = parse_text(ir, &text, "soft fma") else {
-        let finding = Finding::error(codes::AL0901, "the soft fma does not parse").found(ir.take_error_text());
+/// LLVM keeps single bf16 values in f32 registers and calls this to store them: they come back as they were.
+const BF16_ROUNDING: &str = "func.func @__truncsfbf2(%x: f32) -> bf16 {
+  %y = arith.truncf %x : f32 to bf16
+  return %y : bf16
+}
+";
+
+/// An object with what generated code may call: a fused multiply-add where the CPU has none, a rounding to bf16.
+fn helper(
+    ir: &Ir,
+    what: &str,
+    function: &str,
+    options: &HostOptions,
+    findings: &mut Findings,
+) -> Result<Vec<u8>, Reported> {
+    let Some(module) = parse_text(ir, &format!("module {{\n{function}}}\n"), what) else {
+        let finding = Finding::error(codes::AL0901, format!("{what} does not parse")).found(ir.take_error_text());
         return Err(findings.fail(finding));
     };
-    lower::object(ir, module, "the soft fma", options, findings)
+    lower::object(ir, module, what, options, findings)
 }
 
 /// Where launches cannot be run apart, the manifest lists none.

@@ -54,6 +54,11 @@ pub(crate) fn strong_symbols(object: &[u8]) -> Vec<String> {
     strong.filter_map(|s| s.name().ok()).map(str::to_string).collect()
 }
 
+/// Whether an object asks for a symbol.
+pub(crate) fn needs(object: &[u8], symbol: &str) -> bool {
+    object::File::parse(object).is_ok_and(|f| f.symbols().any(|s| s.is_undefined() && s.name() == Ok(symbol)))
+}
+
 fn missing_symbol(
     symbol: &str,
     objects: &[&KernelObject],
@@ -61,12 +66,8 @@ fn missing_symbol(
     manifest: &Manifest,
     findings: &Findings,
 ) -> Finding {
-    let needs = |object: &&&KernelObject| {
-        let file = object::File::parse(object.bytes.as_slice());
-        file.is_ok_and(|f| f.symbols().any(|s| s.is_undefined() && s.name() == Ok(symbol)))
-    };
     let source = "kernels are freestanding: no library is linked with them";
-    if let Some(object) = objects.iter().find(needs) {
+    if let Some(object) = objects.iter().find(|o| needs(&o.bytes, symbol)) {
         let path = object.source.as_ref().map_or(object.file.as_str(), |s| s.path.as_str());
         let finding = Finding::error(codes::AL0702, format!("`{path}` needs `{symbol}`, which nothing defines"));
         let finding = match &object.source {

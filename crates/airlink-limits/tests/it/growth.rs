@@ -2,7 +2,7 @@
 
 use airlink_device::{Device, Limit};
 use airlink_diag::{Severity, codes};
-use airlink_limits::{CompilerOptions, Setup, judge_launch};
+use airlink_limits::{CompilerOptions, ObjectSize, Setup, judge_launch};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
@@ -109,4 +109,21 @@ fn a_remedy_is_tried_before_it_is_printed() {
     assert!(remedy.contains("tiles 4 times as large") && remedy.contains("3 of 16 instead of 24"), "{remedy}");
     assert!(fits(&shape(4096), &setup));
     assert!(!fits(&shape(2048), &setup));
+}
+
+/// An object's code counts against program memory, its data against L1.
+#[test]
+fn linked_objects_count() {
+    let shape = Elementwise { inputs: 1, tile: 64, trips: 1, columns: 1, rows: 1, points: 1, is_shared: false };
+    let codes_with = |text_bytes, data_bytes| {
+        let mut setup = setup(false, true);
+        setup.objects.insert("k.o".into(), ObjectSize { text_bytes, data_bytes });
+        let used = judge_launch("k", &elementwise(&shape), &setup);
+        used.findings.iter().map(|f| f.code).collect::<Vec<_>>()
+    };
+    assert_eq!(codes_with(16_384, 0), []);
+    assert_eq!(codes_with(16_385, 0), [codes::AL0312]);
+    // Stack and two buffers of 128 bytes.
+    assert_eq!(codes_with(0, 65_536 - 1_024 - 256), []);
+    assert_eq!(codes_with(0, 65_536 - 1_024 - 255), [codes::AL0311]);
 }

@@ -30,56 +30,6 @@ pub fn elementwise(shape: &Elementwise) -> Traffic {
         one(LoopKind::Tile, shape.rows),
         one(LoopKind::For, shape.trips),
     ];
-    let tiles = shape.columns * shape.rows;
-    let step = |n: u64| i64::try_from(n).expect("small");
-    let own = vec![
-        (0, step(shape.tile * tiles * shape.trips)),
-        (1, step(shape.tile * shape.rows)),
-        (2, step(shape.tile)),
-        (3, step(shape.tile * tiles)),
-    ];
-    let shared = vec![(0, step(shape.tile * shape.trips)), (3, step(shape.tile))];
-    let total = shape.tile * tiles * shape.trips * shape.points;
-    let side = |memory, buffer, steps: &[(usize, i64)], buffer_elements| Side {
-        memory,
-        buffer,
-        element: "bf16".into(),
-        element_bits: Some(16),
-        buffer_elements: Some(buffer_elements),
-        sizes: vec![Some(shape.tile)],
-        strides: vec![Some(1)],
-        offset: Some(Linear { constant: 0, steps: steps.to_vec() }),
-        dynamic_offset_count: 0,
-    };
-    let mut transfers = Vec::new();
-    let mut buffers = Vec::new();
-    for i in 0..=shape.inputs {
-        let is_read = i < shape.inputs;
-        let local = side(Memory::L1, BufferRef::Local(i), &[], shape.tile);
-        let host =
-            side(Memory::L3, BufferRef::Argument(i), if is_read && shape.is_shared { &shared } else { &own }, total);
-        let (source, destination) = if is_read { (host, local) } else { (local, host) };
-        transfers.push(Transfer {
-            kind: TransferKind::Dma,
-            span,
-            place: Place::Herd(0),
-            loops: vec![0, 1, 2, 3],
-            is_conditional: false,
-            source: Some(source),
-            destination: Some(destination),
-            flags: Vec::new(),
-        });
-        buffers.push(LocalBuffer {
-            memory: Memory::L1,
-            span,
-            place: Place::Herd(0),
-            loops: vec![0, 1, 2, 3],
-            ty: format!("memref<{}xbf16, 2 : i32>", shape.tile),
-            bytes: Some(shape.tile * 2),
-            tile_bytes: None,
-            herds: vec![0],
-        });
-    }
     Traffic {
         tile_sizes: None,
         segments: vec![SegmentUse { name: Some("seg".into()), span }],
@@ -90,11 +40,67 @@ pub fn elementwise(shape: &Elementwise) -> Traffic {
             size: [Some(shape.columns), Some(shape.rows)],
             tile_loops: vec![1, 2],
             pin: [None, None],
-            link_with: None,
+            link_with: Some("k.o".into()),
         }],
         loops,
-        transfers,
-        buffers,
+        transfers: (0..=shape.inputs).map(|i| transfer(shape, i, span)).collect(),
+        buffers: (0..=shape.inputs).map(|_| buffer(shape, span)).collect(),
         channels: Vec::new(),
+    }
+}
+
+/// The transfer of argument `i`; the last one is the output.
+fn transfer(shape: &Elementwise, i: usize, span: Span) -> Transfer {
+    let tiles = shape.columns * shape.rows;
+    let step = |n: u64| i64::try_from(n).expect("small");
+    let own = vec![
+        (0, step(shape.tile * tiles * shape.trips)),
+        (1, step(shape.tile * shape.rows)),
+        (2, step(shape.tile)),
+        (3, step(shape.tile * tiles)),
+    ];
+    let shared = vec![(0, step(shape.tile * shape.trips)), (3, step(shape.tile))];
+    let is_read = i < shape.inputs;
+    let steps = if is_read && shape.is_shared { shared } else { own };
+    let total = shape.tile * tiles * shape.trips * shape.points;
+    let local = side(shape, Memory::L1, BufferRef::Local(i), Vec::new(), shape.tile);
+    let host = side(shape, Memory::L3, BufferRef::Argument(i), steps, total);
+    let (source, destination) = if is_read { (host, local) } else { (local, host) };
+    Transfer {
+        kind: TransferKind::Dma,
+        span,
+        place: Place::Herd(0),
+        loops: vec![0, 1, 2, 3],
+        is_conditional: false,
+        source: Some(source),
+        destination: Some(destination),
+        flags: Vec::new(),
+    }
+}
+
+fn side(shape: &Elementwise, memory: Memory, buffer: BufferRef, steps: Vec<(usize, i64)>, elements: u64) -> Side {
+    Side {
+        memory,
+        buffer,
+        element: "bf16".into(),
+        element_bits: Some(16),
+        buffer_elements: Some(elements),
+        sizes: vec![Some(shape.tile)],
+        strides: vec![Some(1)],
+        offset: Some(Linear { constant: 0, steps }),
+        dynamic_offset_count: 0,
+    }
+}
+
+fn buffer(shape: &Elementwise, span: Span) -> LocalBuffer {
+    LocalBuffer {
+        memory: Memory::L1,
+        span,
+        place: Place::Herd(0),
+        loops: vec![0, 1, 2, 3],
+        ty: format!("memref<{}xbf16, 2 : i32>", shape.tile),
+        bytes: Some(shape.tile * 2),
+        tile_bytes: None,
+        herds: vec![0],
     }
 }
