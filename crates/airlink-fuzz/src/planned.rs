@@ -65,7 +65,8 @@ fn finish(
     let Ok(graph) = resolve(graph, kernels, &mut findings) else { return refused(&findings) };
     assert!(!findings.has_errors(), "resolved in spite of errors: {}", said::text(&findings));
     let objects = objects(&graph);
-    let options = PlanOptions::default();
+    // Limits are no part of what makes a plan: broken ones stand in it as warnings.
+    let options = PlanOptions { limits_only_warn: true, ..PlanOptions::default() };
     let Ok(plan) = airlink_plan::plan(&graph, kernels, &objects, &options, &mut findings) else {
         return refused(&findings);
     };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::device::Device;
+use crate::device::{Device, Limit};
 use crate::fault::{Fault, Rule};
 use crate::live::Direction;
 
@@ -69,6 +69,9 @@ impl ShimTile {
     }
 }
 
+/// Channels of each direction that the compiler gives out per shim tile, whatever the tile has.
+const CHANNELS_PER_TILE: Limit = Limit::new(2, "AIRToAIESchedulingUtils.cpp:2377");
+
 /// Spreads flows over shim tiles: those that want a column first, one bucket per column; then the others, each to the
 /// emptiest tile that has a channel left.
 pub fn shim_tiles(flows: &[ShimFlow], device: &Device) -> ShimTiles {
@@ -78,8 +81,8 @@ pub fn shim_tiles(flows: &[ShimFlow], device: &Device) -> ShimTiles {
     for i in rigid.into_iter().chain(free) {
         let flow = &flows[i];
         let capacity = match flow.direction {
-            Direction::Mm2s => device.shim.mm2s_count.value,
-            Direction::S2mm => device.shim.s2mm_count.value,
+            Direction::Mm2s => device.shim.mm2s_count.value.min(CHANNELS_PER_TILE.value),
+            Direction::S2mm => device.shim.s2mm_count.value.min(CHANNELS_PER_TILE.value),
         };
         let has_room = |t: &ShimTile| t.shares(flow) || t.used(flow.direction) < capacity;
         let tiles = result.tiles.iter().enumerate().filter(|(_, t)| has_room(t));
@@ -105,7 +108,7 @@ pub fn check_shim_flows(flows: &[ShimFlow], device: &Device) -> Vec<Fault> {
     for (direction, per_tile) in [(Direction::Mm2s, device.shim.mm2s_count), (Direction::S2mm, device.shim.s2mm_count)]
     {
         let count = flows.iter().filter(|f| f.direction == direction && !f.is_packet).count() as u64;
-        let all = crate::device::Limit { value: per_tile.value.saturating_mul(device.columns.value), ..per_tile };
+        let all = Limit { value: per_tile.value.saturating_mul(device.columns.value), ..per_tile };
         let name = format!("{direction:?} flows to host memory");
         faults.extend(Fault::above(Rule::ShimChannels, &name, count, all, "DMA channels"));
     }

@@ -61,7 +61,7 @@ fn fits(shape: &Elementwise, setup: &Setup) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig { cases: 1_000, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
     #[test]
     fn what_fits_still_fits_when_one_resource_grows(
