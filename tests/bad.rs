@@ -15,7 +15,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("AL0802", "failures: a read-only folder"),
     ("AL0803", "failures: no linker"),
     ("AL0804", "failures: a linker that fails"),
-    ("AL0312", "airlink-limits: the code of linked objects"),
+    ("AL0312", "limits: an object of the device"),
     ("AL0320", "seen in a compiler's output alone: airlink-limits, log"),
     ("AL0901", "a bug, by definition"),
     ("AL0902", "airlink-host: tests of lowering"),

@@ -184,3 +184,42 @@ fn resources_stand_in_the_plan_as_text_and_json_and_in_the_map() {
     assert_eq!(map["resources"]["device"], "npu2");
     assert_eq!(map["resources"]["launches"].as_array().map(Vec::len), Some(8));
 }
+
+/// An object for AI engines with that many bytes of code.
+fn device_object(text_bytes: usize) -> Vec<u8> {
+    use object::write::{Object, Symbol, SymbolSection};
+    let mut object = Object::new(object::BinaryFormat::Elf, object::Architecture::I386, object::Endianness::Little);
+    let text = object.section_id(object::write::StandardSection::Text);
+    object.append_section_data(text, &vec![0; text_bytes], 4);
+    object.add_symbol(Symbol {
+        name: b"scale".to_vec(),
+        value: 0,
+        size: text_bytes as u64,
+        kind: object::SymbolKind::Text,
+        scope: object::SymbolScope::Dynamic,
+        weak: false,
+        section: SymbolSection::Section(text),
+        flags: object::SymbolFlags::None,
+    });
+    let mut bytes = object.write().expect("it writes");
+    // `e_machine` of the AI engines, which the crate does not know.
+    bytes[18..20].copy_from_slice(&264u16.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn code_of_the_devices_objects_counts_against_program_memory() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kernel = std::fs::read_to_string(fixture("kernels/silu_mul/512.air.mlir")).expect("the fixture is there");
+    let object = kernel.split("link_with = \"").nth(1).and_then(|t| t.split('"').next()).expect("it links").to_string();
+    let graph =
+        "[graph]\nname = \"g\"\n\n[[launch]]\nname = \"l\"\nkernel = \"k.mlir\"\nargs = [\"a\", \"b\", \"z\"]\n";
+    std::fs::write(folder.path().join("k.mlir"), kernel).expect("written");
+    std::fs::write(folder.path().join("g.toml"), graph).expect("written");
+    for (bytes, exit) in [(16_384, 0), (16_388, 1)] {
+        std::fs::write(folder.path().join(&object), device_object(bytes)).expect("written");
+        let outcome = airlink(folder.path(), &["check", "g.toml", "--message-format", "json"]).expect(exit);
+        let is_found = outcome.findings().contains(&"error AL0312".to_string());
+        assert_eq!(is_found, exit == 1, "{}", outcome.stdout);
+    }
+}

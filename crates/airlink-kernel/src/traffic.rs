@@ -42,7 +42,8 @@ pub struct HerdUse {
     pub tile_loops: Vec<usize>,
     /// `x_loc` and `y_loc`, as written.
     pub pin: [Option<i64>; 2],
-    pub link_with: Option<String>,
+    /// Objects that its cores link: its own `link_with`, then those of the externs that it calls.
+    pub objects: Vec<String>,
 }
 
 /// What makes a loop.

@@ -58,7 +58,8 @@ fn l1(used: &mut LaunchUse, traffic: &Traffic, setup: &Setup) {
             .iter()
             .filter_map(|b| Some(TileBuffer { bytes: bytes(*b)?, copies: copies(traffic, *b, setup) }))
             .collect();
-        let mut objects: Vec<&str> = herds.iter().filter_map(|h| traffic.herds[*h].link_with.as_deref()).collect();
+        let mut objects: Vec<&str> =
+            herds.iter().flat_map(|h| traffic.herds[*h].objects.iter().map(String::as_str)).collect();
         objects.sort_unstable();
         objects.dedup();
         let sizes = || objects.iter().filter_map(|o| setup.objects.get(*o));

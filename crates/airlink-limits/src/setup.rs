@@ -41,7 +41,7 @@ impl Default for CompilerOptions {
 }
 
 /// Bytes that an object brings to each core that links it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectSize {
     /// Code.
     pub text_bytes: u64,

@@ -6,7 +6,7 @@ use airlink_device::{Device, Profile};
 use airlink_diag::{Finding, Findings, Severity};
 use airlink_graph::{LaunchGraph, PingPong};
 use airlink_kernel::{KernelSummary, Traffic};
-use airlink_limits::{CompilerOptions, LaunchUse, Setup, judge_launch, judge_program};
+use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, judge_launch, judge_program};
 use indexmap::IndexMap;
 
 use crate::{ElfPlan, ElfResources, LaunchResources, PlanOptions};
@@ -27,11 +27,14 @@ pub(crate) fn judge(
     findings: &mut Findings,
 ) {
     for elf in elfs {
-        let setup = setup(graph, elf, device, options);
+        let mut setup = setup(graph, elf, device, options);
         let mut launches: Vec<(LaunchUse, &Traffic)> = Vec::new();
         // A kernel that several launches share is judged once, and says its piece once.
-        let mut judged: BTreeMap<(&str, usize), LaunchUse> = BTreeMap::new();
+        let mut judged: BTreeMap<(&str, usize, BTreeMap<String, ObjectSize>), LaunchUse> = BTreeMap::new();
         for plan in &elf.launches {
+            let from = options.object_sizes.range((plan.launch, String::new())..);
+            let own = from.take_while(|((launch, _), _)| *launch == plan.launch);
+            setup.objects = own.map(|((_, name), size)| (name.clone(), *size)).collect();
             let summary = kernels.get(&plan.kernel);
             let Some(function) = summary.and_then(|k| k.functions.iter().find(|f| f.name == plan.function)) else {
                 continue;
@@ -41,11 +44,9 @@ pub(crate) fn judge(
                     1 => plan.name.clone(),
                     _ => format!("{}.{}", plan.name, i + 1),
                 };
-                let is_first = !judged.contains_key(&(plan.kernel.as_str(), i));
-                let used = judged
-                    .entry((plan.kernel.as_str(), i))
-                    .or_insert_with(|| judge_launch(&name, &entry.traffic, &setup))
-                    .clone();
+                let key = (plan.kernel.as_str(), i, setup.objects.clone());
+                let is_first = !judged.contains_key(&key);
+                let used = judged.entry(key).or_insert_with(|| judge_launch(&name, &entry.traffic, &setup)).clone();
                 if is_first {
                     used.findings.iter().for_each(|f| push(f.clone(), options, findings));
                 }

@@ -1,8 +1,11 @@
 //! What the command line says about the device and the tools, and the judgement of a module that no graph names.
 
+use std::collections::BTreeMap;
+
 use airlink_device::{Device, Profile};
+use airlink_graph::LaunchIdx;
 use airlink_kernel::KernelSummary;
-use airlink_limits::{CompilerOptions, LaunchUse, Setup, judge_launch, judge_program};
+use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, judge_launch, judge_program};
 use airlink_plan::PlanOptions;
 
 use crate::exit::Exit;
@@ -50,7 +53,7 @@ fn toolchains() -> String {
 }
 
 /// The plan's share of the options. What was refused above counts as not given.
-pub fn plan_options(invocation: &Invocation) -> PlanOptions {
+pub fn plan_options(invocation: &Invocation, object_sizes: &BTreeMap<(LaunchIdx, String), ObjectSize>) -> PlanOptions {
     let options = &invocation.options;
     PlanOptions {
         device: options.device.as_deref().and_then(Device::named),
@@ -59,13 +62,14 @@ pub fn plan_options(invocation: &Invocation) -> PlanOptions {
         has_no_ping_pong: options.no_pingpong,
         runtime_tiling: (!options.runtime_tiling.is_empty()).then(|| options.runtime_tiling.clone()),
         stack_bytes: options.stack_bytes,
+        object_sizes: object_sizes.clone(),
         limits_only_warn: !invocation.judges_limits,
     }
 }
 
 /// Judges every launch of a module as one ELF; gives what each takes.
 pub fn judge_module(invocation: &mut Invocation, summary: &KernelSummary) -> (Vec<LaunchUse>, &'static Device) {
-    let options = plan_options(invocation);
+    let options = plan_options(invocation, &BTreeMap::new());
     let device = options.device.or(options.default_device).expect("`check` has a default");
     let setup = Setup {
         profile: *options.profile.unwrap_or(&Profile::all()[0]),

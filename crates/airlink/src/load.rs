@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use airlink_diag::{Finding, Findings, Reported, Span, codes};
-use airlink_elf::{FindError, Machine, ObjectQuery, Unfit, find_object};
+use airlink_elf::{FindError, Machine, ObjectQuery, SectionUse, Unfit, find_object, object_sections};
 use airlink_graph::{Launch, LaunchGraph, LaunchIdx, Placed};
 use airlink_ir::{Ir, Module};
 use airlink_kernel::KernelSummary;
+use airlink_limits::ObjectSize;
 use airlink_plan::{FoundObjects, ObjectInfo};
 use camino::{Utf8Path, Utf8PathBuf};
 use indexmap::IndexMap;
@@ -22,6 +23,8 @@ pub struct Loaded<'c> {
     pub kernels: IndexMap<String, KernelSummary>,
     pub modules: IndexMap<String, Module<'c>>,
     pub objects: FoundObjects,
+    /// Sizes of the device's own objects, by launch and `link_with` name.
+    pub object_sizes: BTreeMap<(LaunchIdx, String), ObjectSize>,
     /// Bytes of the objects found, by the path that `objects` gives.
     pub object_bytes: IndexMap<String, Vec<u8>>,
     /// Every file that was read, as the user would write it, the graph first.
@@ -65,7 +68,8 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
     }
     let graph = airlink_graph::resolve(graph, &kernels, findings)?;
     let (objects, object_bytes, passed_over) = (FoundObjects::new(), IndexMap::new(), Vec::new());
-    let mut loaded = Loaded { graph, kernels, modules, objects, object_bytes, files, passed_over };
+    let object_sizes = BTreeMap::new();
+    let mut loaded = Loaded { graph, kernels, modules, objects, object_bytes, files, passed_over, object_sizes };
     loaded.find_objects(path, &library_dirs, links, findings)?;
     if invocation.options.verbose > 0 {
         loaded.files.iter().for_each(|file| eprintln!("read {file}"));
@@ -87,6 +91,7 @@ impl Loaded<'_> {
         folders.push(Utf8PathBuf::from("."));
         folders.dedup();
         let mut searched: BTreeMap<(String, Option<String>), Option<ObjectInfo>> = BTreeMap::new();
+        let mut sizes: BTreeMap<(String, Option<String>), Option<ObjectSize>> = BTreeMap::new();
         let mut failed = None;
         for wanted in self.wanted_objects(findings)? {
             let explicit = wanted.explicit.as_ref();
@@ -103,10 +108,42 @@ impl Loaded<'_> {
                 searched.insert(key.clone(), found);
             }
             if let Some(Some(info)) = searched.get(&key) {
-                self.objects.insert((wanted.launch, wanted.name), info.clone());
+                self.objects.insert((wanted.launch, wanted.name.clone()), info.clone());
+            }
+            let size = *sizes.entry(key).or_insert_with(|| {
+                let path = explicit.map(|p| paths::beside(graph_path, &p.value));
+                self.device_object(&wanted.name, path.as_deref(), &folders)
+            });
+            if let Some(size) = size {
+                self.object_sizes.insert((wanted.launch, wanted.name), size);
             }
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// What the device's own object of that name brings to a core, if there is one: limits count it, whatever the target.
+    /// What cannot be read was said before.
+    fn device_object(
+        &mut self,
+        name: &str,
+        explicit: Option<&Utf8Path>,
+        folders: &[Utf8PathBuf],
+    ) -> Option<ObjectSize> {
+        let query = ObjectQuery { name, explicit, folders, machine: Machine::Aie };
+        let found = find_object(&query).ok()?.found?;
+        let mut size = ObjectSize::default();
+        for section in object_sections(&found.bytes).ok()? {
+            match section.use_ {
+                SectionUse::Code => size.text_bytes += section.size_bytes,
+                SectionUse::Data | SectionUse::Constants | SectionUse::Zeroed => size.data_bytes += section.size_bytes,
+                SectionUse::Other => {}
+            }
+        }
+        let path = paths::clean(&found.path);
+        if !self.files.contains(&path) {
+            self.files.push(path);
+        }
+        Some(size)
     }
 
     /// What launches link with, in program order.

@@ -53,7 +53,7 @@ fn stitch_to_files(invocation: &mut Invocation, args: &GraphArgs) -> Result<(), 
 
 /// The plan of a loaded graph.
 pub fn make_plan(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
-    let options = crate::limits::plan_options(invocation);
+    let options = crate::limits::plan_options(invocation, &loaded.object_sizes);
     let plan = airlink_plan::plan(&loaded.graph, &loaded.kernels, &loaded.objects, &options, &mut invocation.findings)?;
     invocation.findings.check()?;
     Ok(plan)

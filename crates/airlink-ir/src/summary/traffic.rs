@@ -28,6 +28,8 @@ pub(super) struct Reader<'c, 'a, 's> {
     at: At<'s>,
     /// The module's channel declarations by name.
     channels: HashMap<&'a str, OperationRef<'c, 'a>>,
+    /// The object of each extern that names one.
+    objects: HashMap<&'a str, &'a str>,
     /// By a value's identity; looked up, never iterated.
     linear: HashMap<usize, Linear>,
     roots: Roots,
@@ -48,7 +50,12 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
             .filter(|op| name(**op) == "air.channel")
             .filter_map(|op| Some((attr::string(*op, "sym_name")?, *op)))
             .collect();
-        let mut reader = Reader { at, channels, linear: HashMap::new(), roots: Roots::default() };
+        let objects = tops
+            .iter()
+            .filter(|op| name(**op) == "func.func")
+            .filter_map(|op| Some((attr::string(*op, "sym_name")?, attr::string(*op, "link_with")?)))
+            .collect();
+        let mut reader = Reader { at, channels, objects, linear: HashMap::new(), roots: Roots::default() };
         if let Some(body) = function_body(function) {
             for i in 0..body.argument_count() {
                 reader.roots.argument(body.argument(i).expect("in range").into(), i);
@@ -134,7 +141,7 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
             segment,
             size: [trip(0), trip(1)],
             pin: [pin("x_loc"), pin("y_loc")],
-            link_with: owned(op, "link_with"),
+            objects: self.objects_of(op),
             tile_loops,
         };
         traffic.herds.push(herd);
@@ -148,6 +155,17 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
                 }
             }
         }
+    }
+
+    fn objects_of(&self, herd: OperationRef<'c, 'a>) -> Vec<String> {
+        let mut objects: Vec<String> = owned(herd, "link_with").into_iter().collect();
+        for call in crate::collect(herd, "func.call") {
+            let object = attr::flat_symbol(call, "callee").and_then(|callee| self.objects.get(callee));
+            if let Some(object) = object.filter(|o| objects.iter().all(|known| known != *o)) {
+                objects.push(object.to_string());
+            }
+        }
+        objects
     }
 
     fn scf_for(&mut self, op: OperationRef<'c, 'a>, scope: &mut Scope, traffic: &mut Traffic) {

@@ -40,7 +40,7 @@ pub fn elementwise(shape: &Elementwise) -> Traffic {
             size: [Some(shape.columns), Some(shape.rows)],
             tile_loops: vec![1, 2],
             pin: [None, None],
-            link_with: Some("k.o".into()),
+            objects: vec!["k.o".into()],
         }],
         loops,
         transfers: (0..=shape.inputs).map(|i| transfer(shape, i, span)).collect(),

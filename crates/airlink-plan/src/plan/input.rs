@@ -1,7 +1,10 @@
 //! What a plan is made from besides the graph and its kernels.
 
+use std::collections::BTreeMap;
+
 use airlink_device::{Device, Profile};
 use airlink_graph::LaunchIdx;
+use airlink_limits::ObjectSize;
 use indexmap::IndexMap;
 
 /// The kernel objects found for a target, by launch and `link_with` name. A pair without an entry has no object.
@@ -33,6 +36,8 @@ pub struct PlanOptions {
     pub runtime_tiling: Option<Vec<u64>>,
     /// Over the graph's.
     pub stack_bytes: Option<u64>,
+    /// Sizes of the device's own kernel objects, as far as they were found, by launch and `link_with` name.
+    pub object_sizes: BTreeMap<(LaunchIdx, String), ObjectSize>,
     /// The target is another machine: broken limits of the device are warnings, and doubts are notes.
     pub limits_only_warn: bool,
 }

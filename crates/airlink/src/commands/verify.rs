@@ -55,7 +55,7 @@ fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, 
     for launch in &mut graph.launches {
         launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
     }
-    let options = crate::limits::plan_options(invocation);
+    let options = crate::limits::plan_options(invocation, &loaded.object_sizes);
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
