@@ -3,6 +3,7 @@
 mod bad;
 mod command;
 mod failures;
+mod gemv;
 mod kernels_in_c;
 mod limits;
 mod mistakes;
