@@ -69,6 +69,16 @@ pub enum TileKind {
     Core,
 }
 
+impl std::fmt::Display for TileKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TileKind::Shim => "shim tile",
+            TileKind::Mem => "memtile",
+            TileKind::Core => "core",
+        })
+    }
+}
+
 /// What one tile has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct TileLimits {

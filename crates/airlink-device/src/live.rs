@@ -19,6 +19,15 @@ pub enum Direction {
     S2mm,
 }
 
+impl std::fmt::Display for Direction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Direction::Mm2s => "MM2S",
+            Direction::S2mm => "S2MM",
+        })
+    }
+}
+
 /// A channel of a shim tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ShimChannel {
@@ -89,7 +98,7 @@ pub fn check_queue(channels: &[ChannelTasks], device: &Device, profile: &Profile
         let limit = device.shim.queue_depth;
         let unit = Unit("pushes", limit.source);
         let ShimChannel { tile, direction, index } = tasks.channel;
-        let name = format!("pushes outstanding on {direction:?} channel {index} of shim tile {tile}");
+        let name = format!("pushes outstanding on {direction} channel {index} of shim tile {tile}");
         Fault::unless(Rule::Queue, &name, tasks.task_count.into(), Bound::at_most(limit), unit)
     };
     waiting.filter_map(fault).collect()

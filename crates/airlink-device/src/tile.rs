@@ -114,7 +114,7 @@ pub fn check_tile_bds(kind: TileKind, channels: &[TileChannel], device: &Device)
     };
     let mut faults: Vec<_> =
         channels.iter().filter_map(|c| check_channel_pin(kind, c.direction, c.index, device)).collect();
-    let name = format!("BDs of a {kind:?} tile");
+    let name = format!("BDs of a {kind}");
     faults.extend(Fault::above(Rule::B10, &name, sum(None), limits.bd_count, "buffer descriptors"));
     for (parity, name) in [(0, "BDs of the even channels"), (1, "BDs of the odd channels")] {
         let limit = limits.bds_per_parity.unwrap_or(limits.bd_count);
@@ -129,7 +129,7 @@ pub fn check_tile_bds(kind: TileKind, channels: &[TileChannel], device: &Device)
 pub fn check_channel_pin(kind: TileKind, direction: Direction, index: u64, device: &Device) -> Option<Fault> {
     let limit = channel_limit(kind, direction, device);
     let unit = Unit("", limit.source);
-    let name = format!("{direction:?} channel of a {kind:?} tile");
+    let name = format!("{direction} channel of a {kind}");
     Fault::unless(Rule::ChannelPin, &name, index.into(), Bound::AtMost(i128::from(limit.value) - 1), unit)
 }
 
@@ -137,7 +137,7 @@ pub fn check_channel_pin(kind: TileKind, direction: Direction, index: u64, devic
 pub fn check_channels(kind: TileKind, mm2s_count: u64, s2mm_count: u64, device: &Device) -> Vec<Fault> {
     let rule = if kind == TileKind::Shim { Rule::ShimChannels } else { Rule::TileChannels };
     let check = |direction, found: u64| {
-        let name = format!("{direction:?} flows of a {kind:?} tile");
+        let name = format!("{direction} flows of a {kind}");
         Fault::above(rule, &name, found, channel_limit(kind, direction, device), "DMA channels")
     };
     check(Direction::Mm2s, mm2s_count).into_iter().chain(check(Direction::S2mm, s2mm_count)).collect()

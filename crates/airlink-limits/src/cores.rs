@@ -293,9 +293,9 @@ fn judge_tiles(used: &mut LaunchUse, kind: TileKind, kinds: &[ResourceKind; 4], 
                 continue;
             }
             seen.push(fault.rule);
-            let mut finding = codes::finding(&used.name, &fault).at(*span, format!("{kind:?} tile").to_lowercase());
+            let mut finding = codes::finding(&used.name, &fault).at(*span, kind.to_string());
             for flow in flows {
-                finding = finding.also(flow.span, format!("{:?}", flow.direction));
+                finding = finding.also(flow.span, flow.direction.to_string());
             }
             used.findings.push(finding);
         }

@@ -135,7 +135,7 @@ fn l2(used: &mut LaunchUse, traffic: &Traffic, splits: &[Split], setup: &Setup) 
         used.findings.push(place(codes::finding(&used.name, &Fault { text, ..fault })));
     } else if let Some(bytes) = odd_l2(traffic, splits, &own, setup).filter(|b| check(*b).is_some()) {
         let text = format!(
-            "`{}`: L2 of a mem tile: {bytes} bytes with the third copy that an odd number of trips takes, {} allowed",
+            "`{}`: L2 of a memtile: {bytes} bytes with the third copy that an odd number of trips takes, {} allowed",
             used.name, allowed.value
         );
         let finding = Finding::error(list::AL0310, text)

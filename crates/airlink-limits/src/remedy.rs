@@ -39,6 +39,8 @@ fn find(code: Code, used: &LaunchUse, traffic: &Traffic, setup: &Setup) -> Strin
         codes::AL0314 | codes::AL0313 | codes::AL0308 => tiles(traffic),
         _ => Vec::new(),
     };
+    // One edit that mends everything goes before one that mends this.
+    let mut best: Option<String> = None;
     for attempt in &candidates {
         let mut setup = setup.clone();
         let mut traffic = traffic.clone();
@@ -47,10 +49,14 @@ fn find(code: Code, used: &LaunchUse, traffic: &Traffic, setup: &Setup) -> Strin
         }
         let after = measure(&used.name, &traffic, &setup);
         if is_mended(code, &used.findings, &after.findings) {
-            return attempt.text(used, &after);
+            let text = attempt.text(used, &after);
+            if after.findings.iter().all(|f| f.severity != Severity::Error) {
+                return text;
+            }
+            best.get_or_insert(text);
         }
     }
-    general(code).to_string()
+    best.unwrap_or_else(|| general(code).to_string())
 }
 
 fn is_mended(code: Code, before: &[Finding], after: &[Finding]) -> bool {
@@ -105,7 +111,7 @@ fn smaller_herds(traffic: &Traffic) -> Vec<Attempt> {
     if traffic.herds.is_empty() {
         return Vec::new();
     }
-    [(1, 2), (1, 4), (2, 1), (2, 2), (2, 4)].iter().map(|(x, y)| Attempt::Herd(*x, *y)).collect()
+    [(1, 2), (1, 4), (2, 1), (4, 1), (2, 2), (2, 4), (8, 1)].iter().map(|(x, y)| Attempt::Herd(*x, *y)).collect()
 }
 
 /// The innermost plain loop around a transfer of a herd, if what it moves is one run of elements.
@@ -156,8 +162,12 @@ impl Attempt {
             Attempt::Tile(grow, 1) => format!("rebuild the kernel with tiles {grow} times as large: {now}"),
             Attempt::Tile(_, shrink) => format!("rebuild the kernel with tiles {shrink} times smaller: {now}"),
             Attempt::Herd(columns, rows) => {
-                let part = |n: &u64| if *n == 1 { "as many".to_string() } else { format!("1/{n} of the") };
-                format!("rebuild the kernel with {} columns and {} rows of tiles: {now}", part(columns), part(rows))
+                let what = match (columns, rows) {
+                    (1, n) => format!("1/{n} of the rows"),
+                    (n, 1) => format!("1/{n} of the columns"),
+                    (n, m) => format!("1/{n} of the columns and 1/{m} of the rows"),
+                };
+                format!("rebuild the kernel with {what} of tiles: {now}")
             }
         }
     }
@@ -168,7 +178,7 @@ fn changes(before: &LaunchUse, after: &LaunchUse) -> String {
     let over = before.resources.iter().filter(|r| r.used > r.allowed);
     let texts: Vec<String> = over
         .filter_map(|r| {
-            let now = after.resources.iter().find(|a| a.kind == r.kind)?;
+            let now = after.resources.iter().find(|a| a.kind == r.kind && a.used <= a.allowed)?;
             Some(format!("{} {} of {} instead of {}", r.kind.as_str(), now.used, now.allowed, r.used))
         })
         .collect();

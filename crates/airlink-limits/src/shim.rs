@@ -112,7 +112,7 @@ fn channels(used: &mut LaunchUse, traffic: &Traffic, groups: &[FlowGroup], assig
         let mut finding = codes::finding(&used.name, &fault);
         for (n, group) in groups.iter().enumerate() {
             let span = traffic.transfers[group.transfer].span;
-            let text = format!("{} x {:?}", group.columns.len(), group.direction);
+            let text = format!("{} x {}", group.columns.len(), group.direction);
             finding = if n == 0 { finding.at(span, text) } else { finding.also(span, text) };
         }
         used.findings.push(finding);

@@ -57,9 +57,9 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
 fn render_resources(out: &mut String, resources: &ElfResources) {
     let program = &resources.program;
     let text = format!(
-        "{} PDI loads, {} shim tasks, {} of their control code at least; by {}",
-        program.pdi_loads,
-        program.shim_tasks,
+        "{}, {}, {} of their control code at least; by {}",
+        count(usize::try_from(program.pdi_loads).unwrap_or(usize::MAX), "PDI load", "s"),
+        count(usize::try_from(program.shim_tasks).unwrap_or(usize::MAX), "shim task", "s"),
         bytes(program.task_bytes),
         resources.toolchain
     );

@@ -71,7 +71,7 @@ pub fn simulate(steps: &[Step], device: &Device) -> Simulation {
 
 fn no_token(channel: ShimChannel) -> Fault {
     let ShimChannel { tile, direction, index } = channel;
-    let name = format!("tokens on {direction:?} channel {index} of shim tile {tile}");
+    let name = format!("tokens on {direction} channel {index} of shim tile {tile}");
     let unit = Unit("tokens", "AIRRtToNpuPass.cpp:3559-3576");
     let text = format!("{name}: a wait without a token would block for ever");
     Fault::new(Rule::Token, &name, 0, Bound::AtLeast(1), unit).saying(text)

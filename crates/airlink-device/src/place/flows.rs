@@ -109,7 +109,7 @@ pub fn check_shim_flows(flows: &[ShimFlow], device: &Device) -> Vec<Fault> {
     {
         let count = flows.iter().filter(|f| f.direction == direction && !f.is_packet).count() as u64;
         let all = Limit { value: per_tile.value.saturating_mul(device.columns.value), ..per_tile };
-        let name = format!("{direction:?} flows to host memory");
+        let name = format!("{direction} flows to host memory");
         faults.extend(Fault::above(Rule::ShimChannels, &name, count, all, "DMA channels"));
     }
     if faults.is_empty() {

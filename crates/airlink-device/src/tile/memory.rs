@@ -48,7 +48,7 @@ pub fn check_l2(buffers: &[TileBuffer], device: &Device) -> Option<Fault> {
     let Some(bytes) = l2_bytes(buffers, device) else {
         return Some(Fault::too_large("the L2 buffers of a mem tile"));
     };
-    Fault::above(Rule::L2Bytes, "L2 of a mem tile", bytes, device.mem.data_bytes, "bytes")
+    Fault::above(Rule::L2Bytes, "L2 of a memtile", bytes, device.mem.data_bytes, "bytes")
 }
 
 /// Whether the program memory of a core holds that much code.
@@ -64,7 +64,7 @@ pub fn lock_count(shared: &[TileBuffer], has_operands: bool) -> u64 {
 
 /// Whether a tile has that many locks.
 pub fn check_locks(kind: TileKind, count: u64, device: &Device) -> Option<Fault> {
-    let name = format!("locks of a {kind:?} tile");
+    let name = format!("locks of a {kind}");
     Fault::above(Rule::Locks, &name, count, device.tile(kind).lock_count, "locks")
 }
 
