@@ -12,6 +12,7 @@ mod oracle;
 mod project;
 mod shared;
 mod snapshots;
+mod splits;
 mod tidy;
 mod tools;
 mod verify;

@@ -8,7 +8,7 @@ use airlink_graph::{LaunchGraph, ViewIdx};
 use airlink_ir::melior::ir::ValueLike;
 use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::OperationLike;
-use airlink_ir::{Attribute, BlockRef, OperationRef, Value, attr, children, edit, function_body, name};
+use airlink_ir::{Attribute, BlockRef, OperationRef, Value, Walk, attr, children, edit, function_body, name};
 use airlink_kernel::{EntryKind, LocalKind};
 use airlink_plan::LaunchPlan;
 
@@ -65,6 +65,7 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
         let mut same = Same::new(Rc::clone(symbols), Rc::clone(&fused));
         same.ignored_attributes = &["airlink.func_attrs", "sym_visibility"];
         same.merged = Rc::clone(&merged);
+        expect_splits(&mut same, launch, expected);
         check_launch(&mut same, expected.graph, launch, &args, &view_values, &mut cursor);
         herd_objects(&mut same, launch);
         report(&same, launch, expected, findings);
@@ -92,6 +93,34 @@ fn merged_attributes(expected: &Expected<'_, '_>) -> BTreeMap<(String, String), 
         all.map(|(k, v)| ((e.symbol.clone(), k), v)).collect::<Vec<_>>()
     };
     expected.elf.externs.iter().flat_map(of).collect()
+}
+
+/// Notes which transfers of the kernel the plan splits, by their position in the entry.
+fn expect_splits<'c>(same: &mut Same<'c, 'c>, launch: &LaunchPlan, expected: &Expected<'_, '_>) {
+    let Some(kernel) = same.symbols_a.get(&launch.function) else { return };
+    for split in expected.elf.splits.iter().filter(|s| s.launch == launch.name) {
+        let mut entries = Vec::new();
+        airlink_ir::walk(kernel, &mut |op| {
+            if !matches!(name(op), "air.launch" | "air.segment" | "air.herd") {
+                return Walk::Into;
+            }
+            entries.push(op);
+            Walk::Over
+        });
+        let mut transfers = Vec::new();
+        if let Some(entry) = entries.get(split.entry) {
+            airlink_ir::walk(*entry, &mut |op| {
+                if matches!(name(op), "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get") {
+                    transfers.push(op);
+                }
+                Walk::Into
+            });
+        }
+        match transfers.get(split.transfer) {
+            Some(op) => drop(same.splits.insert(op.to_raw().ptr as usize, split.parts)),
+            None => drop(same.differ(Some(kernel), None, "the plan splits a transfer that is not there")),
+        }
+    }
 }
 
 fn check_launch<'c>(

@@ -54,6 +54,8 @@ pub struct Same<'c, 'a> {
     pub(crate) herds: Vec<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
     /// Names of the segments that `b` has around bare herds of `a`; none for one without a name.
     pub(crate) made_segments: Vec<Option<&'a str>>,
+    /// Parts of K by the identity of the transfer in `a` whose source is split. Looked up, never iterated.
+    pub(crate) splits: HashMap<usize, u64>,
     /// Definitions whose names were bound and that are still to be compared.
     pub(crate) pending: VecDeque<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
 }
@@ -69,6 +71,7 @@ impl<'c, 'a> Same<'c, 'a> {
             merged: Rc::default(),
             references: Vec::new(),
             offsets: HashMap::new(),
+            splits: HashMap::new(),
             herds: Vec::new(),
             made_segments: Vec::new(),
             symbols_a,

@@ -9,6 +9,7 @@ mod elf;
 mod factor;
 mod fault;
 mod gemv;
+mod ksplit;
 mod launch;
 mod live;
 mod pattern;
@@ -30,6 +31,7 @@ pub use elf::{
 pub use factor::{largest_aligned_factor, largest_factor};
 pub use fault::{Bound, Fault, Rule};
 pub use gemv::{Gemv, GemvNeeds, Suggestion, check_gemv, suggest};
+pub use ksplit::{K_UNSPLIT_MAX, k_split_best, k_split_nearest, k_split_parts};
 pub use launch::{LaunchFlow, LaunchUse, check_launch};
 pub use live::{
     ChannelTasks, Direction, ShimChannel, Simulation, Step, TileLive, check_live, check_queue, live_bds, simulate,

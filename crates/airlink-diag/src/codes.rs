@@ -67,7 +67,6 @@ codes! {
     AL0220 "input and output through one buffer"
     AL0221 "graph without launches"
     AL0222 "view at an offset"
-    AL0223 "feature of the graph that is not there yet"
     AL0224 "argument listed twice"
     AL0225 "object given for a name that nothing links with"
 
@@ -113,6 +112,7 @@ codes! {
     // AL05: split and merge.
     AL0501 "attributes contradict"
     AL0502 "operation that cannot be merged"
+    AL0503 "K that cannot be split so"
 
     // AL06: check.
     AL0601 "fused module does not verify"

@@ -15,6 +15,7 @@ mod make;
 mod map;
 mod plan;
 mod render;
+mod splits;
 mod variants;
 
 pub use allocator::NameAllocator;

@@ -1,7 +1,7 @@
 //! From a launch graph to its plan.
 
-use airlink_diag::{Finding, Findings, Reported, codes};
-use airlink_graph::{ElfRoles, KSplit, LaunchGraph, LaunchIdx, ViewIdx, index_lists, roles};
+use airlink_diag::{Findings, Reported};
+use airlink_graph::{ElfRoles, LaunchGraph, LaunchIdx, ViewIdx, index_lists, roles};
 use airlink_kernel::KernelSummary;
 use indexmap::{IndexMap, IndexSet};
 
@@ -9,6 +9,7 @@ use crate::cuts::{Cut, cut};
 use crate::externs::{ElfExterns, externs};
 use crate::kernel_use::KernelUses;
 use crate::locals::{LocalNames, note_wrapped};
+use crate::splits::splits;
 use crate::variants::{Variants, variants};
 use crate::{
     ArgPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename, RenameKind,
@@ -18,7 +19,7 @@ use crate::{
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
 /// their paths as the graph spells them.
 ///
-/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0223 about splits; AL0401, AL0402,
+/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0503 about splits; AL0401, AL0402,
 /// AL0406 about names.
 /// AL03 about limits of the device, as warnings where [`PlanOptions::limits_only_warn`] says so.
 /// Warnings: AL0213, AL0405. Notes: AL0214.
@@ -32,7 +33,6 @@ pub fn plan(
     let uses = KernelUses::new(graph, kernels, findings);
     // Each part says what it has to say before the first failure ends the plan.
     let cuts = cut(graph, findings);
-    let splits = check_splits(graph, findings);
     let uses = uses?;
     note_wrapped(graph, &uses, findings);
     let variants = variants(graph, &uses, objects, findings);
@@ -42,10 +42,23 @@ pub fn plan(
     let args: Vec<_> = cuts.iter().zip(&roles).map(|(cut, roles)| args::args(graph, cut, roles, findings)).collect();
     let variants = variants?;
     let externs: Vec<_> = cuts.iter().map(|cut| externs(graph, cut, &uses, &variants, findings)).collect();
-    splits?;
+    let mut failed = None;
     let mut elfs = Vec::with_capacity(cuts.len());
     for (((cut, roles), args), externs) in cuts.into_iter().zip(roles).zip(args).zip(externs) {
-        elfs.push(elf(graph, cut, roles, args?, externs?, &uses, &variants));
+        let mut elf = elf(graph, cut, roles, args?, externs?, &uses, &variants);
+        let of = |l: &LaunchPlan| splits(graph, l.launch, uses.of(l.launch), options, findings);
+        // All of them speak before the first failure ends the plan.
+        let all: Vec<_> = elf.launches.iter().map(of).collect();
+        for own in all {
+            match own {
+                Ok(own) => elf.splits.extend(own),
+                Err(reported) => failed = Some(reported),
+            }
+        }
+        elfs.push(elf);
+    }
+    if let Some(reported) = failed {
+        return Err(reported);
     }
     let device = limits::device(graph, options);
     if let Some(device) = device {
@@ -58,23 +71,6 @@ pub fn plan(
         elfs,
         objects: variants.objects,
     })
-}
-
-/// A split that the user asks for must not be left out without a word.
-fn check_splits(graph: &LaunchGraph, findings: &mut Findings) -> Result<(), Reported> {
-    let mut result = Ok(());
-    for launch in &graph.launches {
-        let Some(split) = &launch.k_split else { continue };
-        if let KSplit::Parts(parts) = split.value {
-            result = Err(findings.fail(
-                Finding::error(codes::AL0223, format!("launch `{}` asks for {parts} parts of K", launch.name.value))
-                    .at(split.span, "this version of airlink splits nothing")
-                    .allowed("`\"auto\"` or `\"off\"`")
-                    .remedy("remove the key: mlir-air of August 2026 folds the shape itself and needs no split"),
-            ));
-        }
-    }
-    result
 }
 
 fn elf(

@@ -181,5 +181,10 @@ pub struct SplitPlan {
     pub extent: u64,
     /// Number of parts; `extent / parts` elements each.
     pub parts: u64,
+    /// Position of the launch op in the kernel function, and of the transfer in it, in text order.
+    #[serde(skip)]
+    pub entry: usize,
+    #[serde(skip)]
+    pub transfer: usize,
     pub reason: String,
 }

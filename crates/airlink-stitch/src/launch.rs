@@ -7,13 +7,20 @@ use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::{OperationBuilder, OperationLike};
 use airlink_ir::melior::ir::{Block, Location, RegionLike, RegionRef};
 use airlink_ir::{BlockRef, Module, OperationRef, attr, children, collect, function_body, name};
-use airlink_plan::LaunchPlan;
+use airlink_plan::{LaunchPlan, SplitPlan};
 
-use crate::{Fused, names, offsets, wrap};
+use crate::{Fused, ksplit, names, offsets, wrap};
 
 impl<'c> Fused<'c> {
     /// Clones the kernel, gives the clone the plan's names, wraps what is bare, and moves it here.
-    pub fn add_launch(&mut self, graph: &LaunchGraph, kernel: &Module<'c>, plan: &LaunchPlan, findings: &mut Findings) {
+    pub fn add_launch(
+        &mut self,
+        graph: &LaunchGraph,
+        kernel: &Module<'c>,
+        plan: &LaunchPlan,
+        splits: &[SplitPlan],
+        findings: &mut Findings,
+    ) {
         let clone = clone_module(kernel);
         let root = untied(clone.as_operation());
         let function = children(root)
@@ -38,6 +45,13 @@ impl<'c> Fused<'c> {
             return;
         }
         self.fold_offsets(graph, function, plan, findings);
+        let entries = collect(function, "air.launch");
+        for split in splits.iter().filter(|s| s.launch == plan.name) {
+            // One that is not where the plan says is found by the checker.
+            if let Some(entry) = entries.get(split.entry) {
+                ksplit::split(self.ir, *entry, split);
+            }
+        }
         self.take_function_attributes(function, &collect(function, "air.launch"), plan, findings);
         self.take_symbols(root, function);
         self.take_body(function, plan);

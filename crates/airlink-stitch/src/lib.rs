@@ -3,6 +3,7 @@
 
 mod attributes;
 mod fused;
+mod ksplit;
 mod launch;
 mod names;
 mod offsets;
@@ -36,7 +37,7 @@ pub fn stitch<'c>(
     fused.add_views(graph, elf);
     for launch in &elf.launches {
         let Some(kernel) = kernels.get(&launch.kernel) else { continue };
-        fused.add_launch(graph, kernel, launch, findings);
+        fused.add_launch(graph, kernel, launch, &elf.splits, findings);
     }
     findings.check()?;
     Ok(fused.finish())

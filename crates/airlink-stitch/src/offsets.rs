@@ -35,7 +35,7 @@ pub(crate) fn fold<'c>(ir: &'c Ir, value: Value<'c, 'c>, offset_elements: u64) -
     Ok(())
 }
 
-fn is_memref(value: Value<'_, '_>) -> bool {
+pub(crate) fn is_memref(value: Value<'_, '_>) -> bool {
     memref(value).is_some()
 }
 
@@ -53,15 +53,7 @@ fn fold_access<'c>(
     value: Value<'c, 'c>,
     offset_elements: u64,
 ) -> Option<()> {
-    let key = |list: &str| format!("static_{side}_{list}");
-    let read = |list: &str| attr::i64_array(op.attribute(&key(list)).ok()?);
-    let (mut offsets, mut sizes, mut strides) = (read("offsets")?, read("sizes")?, read("strides")?);
-    if sizes.is_empty() {
-        (sizes, strides) = whole(&memref(value)?)?;
-    }
-    if offsets.is_empty() {
-        offsets = vec![0; sizes.len()];
-    }
+    let [mut offsets, mut sizes, mut strides] = read_lists(op, side, value)?;
     let offset = i64::try_from(offset_elements).ok()?;
     // Dynamic entries are negative: MLIR's marker is the smallest i64.
     match (0..offsets.len()).rev().find(|&i| strides.get(i) == Some(&1) && offsets[i] >= 0) {
@@ -72,10 +64,28 @@ fn fold_access<'c>(
             strides.insert(0, offset);
         }
     }
-    for (list, values) in [("offsets", offsets), ("sizes", sizes), ("strides", strides)] {
-        edit::set_attribute(op, &key(list), DenseI64ArrayAttribute::new(ir.context(), &values).into());
-    }
+    write_lists(ir, op, side, &[offsets, sizes, strides]);
     Some(())
+}
+
+/// Offsets, sizes and strides of one side (`src` or `dst`) of an access; empty lists are spelled out.
+pub(crate) fn read_lists<'c>(op: OperationRef<'c, 'c>, side: &str, memref: Value<'c, 'c>) -> Option<[Vec<i64>; 3]> {
+    let read = |list: &str| attr::i64_array(op.attribute(&format!("static_{side}_{list}")).ok()?);
+    let (mut offsets, mut sizes, mut strides) = (read("offsets")?, read("sizes")?, read("strides")?);
+    if sizes.is_empty() {
+        (sizes, strides) = whole(&self::memref(memref)?)?;
+    }
+    if offsets.is_empty() {
+        offsets = vec![0; sizes.len()];
+    }
+    Some([offsets, sizes, strides])
+}
+
+pub(crate) fn write_lists<'c>(ir: &'c Ir, op: OperationRef<'c, 'c>, side: &str, lists: &[Vec<i64>; 3]) {
+    for (list, values) in ["offsets", "sizes", "strides"].iter().zip(lists) {
+        let key = format!("static_{side}_{list}");
+        edit::set_attribute(op, &key, DenseI64ArrayAttribute::new(ir.context(), values).into());
+    }
 }
 
 /// Sizes and strides of a whole memref with the identity layout.

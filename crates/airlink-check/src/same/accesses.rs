@@ -30,14 +30,19 @@ impl<'c, 'a> Same<'c, 'a> {
 
     /// Judges one list of an access whose memref is at an offset; `None` if it is at none and the list must be equal.
     pub(super) fn shifted_list(&self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>, key: &str) -> Option<bool> {
-        if self.offsets.is_empty() || !key.starts_with("static_") {
+        if (self.offsets.is_empty() && self.splits.is_empty()) || !key.starts_with("static_") {
             return None;
         }
         let side = key.split('_').nth(1)?;
         let memref = memref_of(a, side)?;
-        let elements = *self.offsets.get(&identity(memref))?;
+        let parts = self.splits.get(&(a.to_raw().ptr as usize)).copied().filter(|_| side == "src");
+        let offset = self.offsets.get(&identity(memref)).copied();
+        if parts.is_none() && offset.is_none() {
+            return None;
+        }
+        let elements = offset.unwrap_or(0);
         let is_shifted = || {
-            let before = access(a, side, memref)?;
+            let before = split(access(a, side, memref)?, parts)?;
             let mut after = access(b, side, memref)?;
             let mut shift = 0i64;
             // A dimension of one element adds a constant.
@@ -60,6 +65,19 @@ impl<'c, 'a> Same<'c, 'a> {
         };
         Some(is_shifted().unwrap_or(false))
     }
+}
+
+/// The one dimension with more than one element as `parts` outer and the rest inner steps.
+fn split(mut access: Access, parts: Option<u64>) -> Option<Access> {
+    let Some(parts) = parts else { return Some(access) };
+    let parts = i64::try_from(parts).ok()?;
+    let at = access.iter().position(|[_, size, _]| *size != 1)?;
+    let [offset, size, stride] = access[at];
+    if parts < 2 || stride != 1 || size % parts != 0 || access[at + 1..].iter().any(|[_, size, _]| *size != 1) {
+        return None;
+    }
+    access.splice(at..=at, [[0, parts, size / parts], [offset, size / parts, 1]]);
+    Some(access)
 }
 
 /// The memref of one side of a transfer: a DMA's destination stands before its source.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use airlink_ir::{Ir, parse_text, print};
-use airlink_plan::Plan;
+use airlink_plan::{ElfPlan, Plan};
 
 use crate::programs::{GRAPHS, Program, accepts, program};
 
@@ -189,6 +189,11 @@ fn another_operation(line: &str) -> Option<String> {
     .map(|(from, to)| line.replace(from, to))
 }
 
+fn another_number_of_parts(elf: &mut ElfPlan) -> Option<&'static str> {
+    elf.splits.first_mut()?.parts *= 2;
+    Some("plan: another number of parts")
+}
+
 /// A plan that says something else than the module does.
 fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static str, Plan)> {
     let mut plan = plan.clone();
@@ -197,7 +202,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let (first, second) = (random.below(count), random.below(count));
     let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
-    let kind = match random.below(10) {
+    let kind = match random.below(12) {
         0 => {
             let (i, j) = (random.below(launch.operands.len()), random.below(launch.operands.len()));
             if launch.operands[i] == launch.operands[j] {
@@ -249,6 +254,11 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             elf.args.get_mut(at)?.name.push('x');
             "plan: another argument name"
         }
+        10 => {
+            elf.splits.pop()?;
+            "plan: a split less"
+        }
+        11 => another_number_of_parts(elf)?,
         _ => return None,
     };
     Some((kind, plan))

@@ -20,6 +20,7 @@ pub const GRAPHS: &[&str] = &[
     "two_launches",
     "channels",
     "attributes",
+    "llama_nway",
 ];
 
 /// A graph with its parsed kernels and its plan.

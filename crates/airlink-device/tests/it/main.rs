@@ -4,6 +4,7 @@ mod array_cases;
 mod control_cases;
 mod devices;
 mod gemv_cases;
+mod ksplit;
 mod model;
 mod props;
 mod shim_cases;

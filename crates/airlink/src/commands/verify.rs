@@ -5,7 +5,7 @@ use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
 use airlink_host::verify::{ElfUnderTest, HostWrite, Report, Step, Variant};
 use airlink_host::{HostOptions, KernelObject};
 use airlink_ir::Ir;
-use airlink_plan::{ElfPlan, Plan};
+use airlink_plan::{ElfPlan, Plan, PlanOptions};
 
 use crate::cli::GraphArgs;
 use crate::exit::Exit;
@@ -55,7 +55,8 @@ fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, 
     for launch in &mut graph.launches {
         launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
     }
-    let options = crate::limits::plan_options(invocation, &loaded.object_sizes);
+    // Unsplit as well: what a split changes would show.
+    let options = PlanOptions { has_no_k_split: true, ..crate::limits::plan_options(invocation, &loaded.object_sizes) };
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
