@@ -223,3 +223,81 @@ fn code_of_the_devices_objects_counts_against_program_memory() {
         assert_eq!(is_found, exit == 1, "{}", outcome.stdout);
     }
 }
+
+/// `check` on a module of our own; codes of its errors.
+fn errors_of(body: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("k.mlir"), body).expect("written");
+    let found = airlink(folder.path(), &["check", "k.mlir", "--message-format", "json"]).findings();
+    let mut errors: Vec<String> = found.iter().filter_map(|f| Some(f.strip_prefix("error ")?.to_string())).collect();
+    errors.sort();
+    errors.dedup();
+    errors
+}
+
+/// A herd of `columns` tiles with one channel into it and that many ops of its body.
+fn herd_with(columns: i64, channel: &str, put: &str, body: &str) -> String {
+    format!(
+        "module {{
+  air.channel @c [1] {{channel_type = \"{channel}\"}}
+  func.func @k(%a: memref<8x64xf32>, %z: memref<64xf32>) {{
+    air.launch () in () args(%la=%a, %lz=%z) : memref<8x64xf32>, memref<64xf32> {{
+      {put}
+      air.segment @seg args(%sz=%lz) : memref<64xf32> {{
+        %n = arith.constant {columns} : index
+        %one = arith.constant 1 : index
+        air.herd @herd tile (%x, %y) in (%nx=%n, %ny=%one) args(%hz=%sz) : memref<64xf32> {{
+          %b = memref.alloc() : memref<64xf32, 2 : i32>
+          {body}
+          air.dma_memcpy_nd (%hz[] [] [], %b[] [] []) : (memref<64xf32>, memref<64xf32, 2 : i32>)
+        }}
+      }}
+    }}
+    return
+  }}
+}}
+"
+    )
+}
+
+#[test]
+fn what_fits_in_unusual_forms_has_no_error() {
+    let get = "air.channel.get @c[] (%b[] [] []) : (memref<64xf32, 2 : i32>)\n";
+    // A short list of offsets leaves out the outer dimensions.
+    let put = "air.channel.put @c[] (%la[64] [1, 64] [64, 1]) : (memref<8x64xf32>)";
+    assert_eq!(errors_of(&herd_with(1, "npu_dma_stream", put, get)), [""; 0]);
+    // 17 equal transfers are one descriptor that goes round; 17 register writes take no DMA channel.
+    let puts = "air.channel.put @c[] (%la[0, 0] [1, 64] [64, 1]) : (memref<8x64xf32>)\n".repeat(3);
+    assert_eq!(errors_of(&herd_with(1, "npu_dma_stream", &puts, &get.repeat(17))), [""; 0]);
+    assert_eq!(errors_of(&herd_with(1, "npu_mmio", &puts, &get.repeat(3))), [""; 0]);
+}
+
+#[test]
+fn a_herd_larger_than_any_array_is_refused_at_once() {
+    for columns in [20_000, 1_000_000_000, i64::MAX] {
+        assert_eq!(errors_of(&herd_with(columns, "npu_dma_stream", "", "")), ["AL0305"], "{columns}");
+    }
+}
+
+#[test]
+fn two_functions_of_one_kernel_file_are_judged_each() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let function = |name: &str, n: u64| {
+        let body = herd_with(1, "npu_dma_stream", "", "")
+            .replace("64xf32", &format!("{n}xf32"))
+            .replace("@k(", &format!("@{name}("));
+        let start = body.find("  func.func").expect("a function");
+        body[start..body.rfind("}\n").expect("an end")].to_string()
+    };
+    let module = format!("module {{\n{}{}}}\n", function("small", 64), function("large", 32_768));
+    std::fs::write(folder.path().join("k.mlir"), module).expect("written");
+    let launch = |name: &str| {
+        format!(
+            "\n[[launch]]\nname = \"{name}\"\nkernel = \"k.mlir\"\nfunc = \"{name}\"\nargs = [\"a_{name}\", \"z_{name}\"]\n"
+        )
+    };
+    let graph = format!("[graph]\nname = \"g\"\n{}{}", launch("small"), launch("large"));
+    std::fs::write(folder.path().join("g.toml"), graph).expect("written");
+    let found = airlink(folder.path(), &["check", "g.toml", "--message-format", "json"]).expect(1).findings();
+    assert!(found.contains(&"error AL0311".to_string()), "{found:?}");
+}

@@ -72,3 +72,19 @@ fn what_is_split_is_bit_exact_against_what_is_not() {
     let outcome = airlink(out.path(), &["verify", &graph.to_string_lossy()]).expect(0);
     assert!(outcome.stdout.contains("bit-exact"), "{}", outcome.stdout);
 }
+
+/// Offsets that are left out are those of the outer dimensions, here of a row of one.
+#[test]
+fn a_short_list_of_offsets_is_split_as_a_whole_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kernel = std::fs::read_to_string(fixture("kernels/gemv/2048x8192_t2.air.mlir")).expect("the fixture is there");
+    let short = kernel.replace("[0] [8192] [1]", "[0] [1, 8192] [8192, 1]");
+    assert_ne!(short, kernel);
+    std::fs::write(folder.path().join("k.mlir"), short).expect("written");
+    let graph =
+        "[graph]\nname = \"g\"\n\n[[launch]]\nname = \"d\"\nkernel = \"k.mlir\"\nargs = [\"w\", \"x\", \"y\"]\n";
+    std::fs::write(folder.path().join("g.toml"), graph).expect("written");
+    airlink(folder.path(), &["stitch", "g.toml", "-o", "out", "--emit", "mlir"]).expect(0);
+    let text = std::fs::read_to_string(folder.path().join("out/g.mlir")).expect("the module");
+    assert!(text.contains("[0, 0, 0] [1, 16, 512] [8192, 512, 1]"), "{text}");
+}

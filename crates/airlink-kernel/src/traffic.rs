@@ -22,6 +22,16 @@ pub struct Traffic {
     pub channels: Vec<ChannelUse>,
 }
 
+impl Traffic {
+    /// Whether a transfer goes through DMA channels: cascades and register writes do not.
+    pub fn is_dma(&self, transfer: &Transfer) -> bool {
+        match &transfer.kind {
+            TransferKind::Dma => true,
+            TransferKind::Put { channel, .. } | TransferKind::Get { channel, .. } => self.channels[*channel].is_dma(),
+        }
+    }
+}
+
 /// A segment of the launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentUse {
@@ -278,4 +288,6 @@ pub struct LocalBuffer {
     pub tile_bytes: Option<u64>,
     /// Herds that use it, by position.
     pub herds: Vec<usize>,
+    /// It stands below a condition, so not every tile may have it.
+    pub is_conditional: bool,
 }

@@ -63,7 +63,8 @@ impl MemRefType {
         }
         let digits = e.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let kind = &e[..e.len() - digits.len()];
-        if kind == "f" && e.starts_with("f8") || e.starts_with("f6") || e.starts_with("f4") {
+        // `f8E4M3FN` has 8 bits, `f80` has 80.
+        if kind == "f" && e.as_bytes().get(2) == Some(&b'E') {
             return e[1..2].parse().ok();
         }
         matches!(kind, "i" | "si" | "ui" | "f").then(|| digits.parse().ok()).flatten()

@@ -2,7 +2,7 @@
 
 use airlink_device::{Bound, Canon, Fault, Pattern, Rule, TileBd, TileKind, check_tile_bd, granule};
 use airlink_diag::{Finding, codes as list};
-use airlink_kernel::{BufferRef, Linear, LoopKind, Memory, Place, Side, Traffic, Transfer, TransferKind};
+use airlink_kernel::{BufferRef, Linear, LoopKind, Memory, Place, Side, Traffic, Transfer};
 
 use crate::codes;
 use crate::launch::LaunchUse;
@@ -14,13 +14,7 @@ pub(crate) fn judge(used: &mut LaunchUse, traffic: &Traffic, splits: &[Split], s
     for transfer in &traffic.transfers {
         let mut seen: Vec<Rule> = Vec::new();
         for side in transfer.sides() {
-            let is_dma = match &transfer.kind {
-                TransferKind::Dma => true,
-                TransferKind::Put { channel, .. } | TransferKind::Get { channel, .. } => {
-                    traffic.channels[*channel].is_dma()
-                }
-            };
-            let faults = match (side.memory, is_dma) {
+            let faults = match (side.memory, traffic.is_dma(transfer)) {
                 (_, false) => Vec::new(),
                 (Memory::L3, _) => tile_offsets(traffic, transfer, side),
                 _ => side_faults(traffic, transfer, side, splits, setup),
@@ -32,7 +26,9 @@ pub(crate) fn judge(used: &mut LaunchUse, traffic: &Traffic, splits: &[Split], s
                     used.findings.push(codes::finding(&used.name, &fault).at(transfer.span, text));
                 }
             }
-            if !transfer.is_conditional {
+            // What never runs reaches nothing.
+            let runs = transfer.loops.iter().all(|l| traffic.loops[*l].trip != Some(0));
+            if runs && !transfer.is_conditional {
                 used.findings.extend(reach(&used.name, traffic, transfer, side));
             }
         }

@@ -181,8 +181,8 @@ fn share_in(traffic: &Traffic, t: &Transfer, split: Split, column: u64, column_c
             let used = &traffic.channels[*channel];
             let position = (0..used.size.len()).find(|d| used.size[*d] > 1);
             let index = position.and_then(|d| indices.get(d)?.as_ref()?.as_constant());
-            let at = index.and_then(|i| u64::try_from(i).ok()).map_or(0, |i| i % column_count.max(1));
-            (at == column).then_some(1)
+            let at = index.and_then(|i| u64::try_from(i).ok()).map(|i| i % column_count.max(1));
+            (at == Some(column)).then_some(1)
         }
         (TransferKind::Dma, Place::Herd(herd)) if split.parts > 1 => {
             let herd = &traffic.herds[herd];
@@ -230,7 +230,9 @@ fn add_flow(
     };
     let trip = t.loops.last().and_then(|l| traffic.loops[*l].trip).unwrap_or(1);
     // Each copy of a double buffer has a descriptor of its own.
-    let ops = (0..copies).map(|copy| ChannelOp { op: index as u64 * 2 + copy, trip });
+    let is_alike = |o: &Transfer| o.kind == t.kind && o.side_in(memory) == t.side_in(memory);
+    let first = traffic.transfers.iter().take(index).position(is_alike).unwrap_or(index) as u64;
+    let ops = (0..copies).map(|copy| ChannelOp { op: first * 2 + copy, trip });
     let direction = if is_read { Direction::Mm2s } else { Direction::S2mm };
     for turn in 0..share {
         let same = flows.iter_mut().find(|f| turn == 0 && f.key == key && f.direction == direction);
@@ -254,7 +256,8 @@ fn shared_buffers(
     setup: &Setup,
     is_here: impl Fn(usize) -> Option<u64>,
 ) -> Vec<TileBuffer> {
-    let is_moved = |b: usize| traffic.transfers.iter().any(|t| t.sides().any(|s| s.buffer == BufferRef::Local(b)));
+    let touches = |t: &Transfer, b: usize| t.sides().any(|s| s.buffer == BufferRef::Local(b));
+    let is_moved = |b: usize| traffic.transfers.iter().any(|t| traffic.is_dma(t) && touches(t, b));
     (0..traffic.buffers.len())
         .filter(|b| traffic.buffers[*b].memory == memory && is_moved(*b))
         .filter_map(|b| is_here(b).map(|_| b))

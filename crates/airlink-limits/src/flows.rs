@@ -28,7 +28,7 @@ pub(crate) struct FlowGroup {
 pub(crate) fn flow_groups(traffic: &Traffic, splits: &[Split], tiling: &[u64], setup: &Setup) -> Vec<FlowGroup> {
     let mut groups: Vec<FlowGroup> = Vec::new();
     for (index, transfer) in traffic.transfers.iter().enumerate() {
-        if let Some((side, is_read)) = transfer.side_in(Memory::L3) {
+        if let Some((side, is_read)) = transfer.side_in(Memory::L3).filter(|_| traffic.is_dma(transfer)) {
             groups.push(group(traffic, splits, tiling, setup, index, transfer, side, is_read));
         }
     }
@@ -162,12 +162,17 @@ pub(crate) fn shim_transfer(traffic: &Traffic, transfer: &Transfer, side: &Side,
     })
 }
 
-/// Whether the innermost loop of a put or get in the launch's body holds no other channel op. DMAs get loops of their own
-/// when they become channels.
+/// Whether the innermost loop of a put or get in the launch's body holds no other of its channel. DMAs, and what goes
+/// through other channels, get loops of their own before loops are folded.
 fn is_alone(traffic: &Traffic, transfer: &Transfer) -> bool {
     let innermost = transfer.loops.iter().rev().find(|l| traffic.loops[**l].kind == LoopKind::For);
     let (Some(innermost), false) = (innermost, transfer.kind == TransferKind::Dma) else { return true };
-    traffic.transfers.iter().filter(|t| t.place == transfer.place && t.loops.contains(innermost)).count() == 1
+    let channel = |t: &Transfer| match &t.kind {
+        TransferKind::Put { channel, .. } | TransferKind::Get { channel, .. } => Some(*channel),
+        TransferKind::Dma => None,
+    };
+    let rivals = traffic.transfers.iter().filter(|t| t.place == transfer.place && t.loops.contains(innermost));
+    rivals.filter(|t| channel(t) == channel(transfer)).count() == 1
 }
 
 /// The compiler splits L2 buffers only as far as there are shim channels: where the parts are too many, buffers go whole,

@@ -39,16 +39,25 @@ pub fn judge_launch(name: &str, traffic: &Traffic, setup: &Setup) -> LaunchUse {
     used
 }
 
+/// Columns and rows of a herd up to which its flows are counted; no device comes near.
+const TILES_COUNTED_MAX: u64 = 64;
+
 /// As [`judge_launch`], without remedies: what remedies are tried with.
 pub(crate) fn measure(name: &str, traffic: &Traffic, setup: &Setup) -> LaunchUse {
     let mut used = LaunchUse { name: name.to_string(), ..LaunchUse::default() };
     let splits = splits(traffic);
     let tiling = traffic.tile_sizes.as_deref().unwrap_or(&setup.options.runtime_tiling);
-    let groups = flow_groups(traffic, &splits, tiling, setup);
     constant_accesses(&mut used, traffic);
     left_dmas(&mut used, traffic);
-    let flows = shim::judge(&mut used, traffic, &groups, setup);
     let places = cores::place_herds(&mut used, traffic, setup);
+    // What is larger than any array has no flows worth counting, tile by tile.
+    let is_vast = |h: &airlink_kernel::HerdUse| h.size.iter().any(|n| n.is_some_and(|n| n > TILES_COUNTED_MAX));
+    if traffic.herds.iter().any(is_vast) {
+        memory::judge(&mut used, traffic, &splits, setup);
+        return used;
+    }
+    let groups = flow_groups(traffic, &splits, tiling, setup);
+    let flows = shim::judge(&mut used, traffic, &groups, setup);
     memory::judge(&mut used, traffic, &splits, setup);
     bds::judge(&mut used, traffic, &splits, setup);
     cores::judge(&mut used, traffic, &splits, setup);

@@ -74,7 +74,7 @@ static PATTERNS: LazyLock<Vec<(Regex, Code)>> = LazyLock::new(|| {
     TEXTS.iter().map(compiled).collect()
 });
 static FULL: LazyLock<Regex> = LazyLock::new(|| pattern(MEMORY));
-static TILE: LazyLock<Regex> = LazyLock::new(|| pattern(r"tile\w*\W+(\d+)\s*,\s*(\d+)"));
+static TILE: LazyLock<Regex> = LazyLock::new(|| pattern(r"tile\w*\W+(\d+)\s*,\s*(\d+)|tile_(\d+)_(\d+)"));
 
 fn pattern(text: &str) -> Regex {
     Regex::new(&format!("(?i){text}")).expect("the patterns are constants that a test compiles")
@@ -84,12 +84,17 @@ fn pattern(text: &str) -> Regex {
 /// be named.
 pub fn classify(line: &str, near: &[&str]) -> Option<Code> {
     if FULL.is_match(line) {
-        let row = std::iter::once(line).chain(near.iter().copied()).find_map(tile_row);
+        let own = tile_row(line).or_else(|| line.to_lowercase().contains("memtile").then_some(1));
+        // What a note behind the line says is about it; what stands in front may be of the error before.
+        let at = near.iter().position(|n| *n == line).unwrap_or(0);
+        let around = near[at.min(near.len())..].iter().chain(&near[..at.min(near.len())]);
+        let row = own.or_else(|| around.copied().find_map(tile_row));
         return Some(if row == Some(1) { codes::AL0310 } else { codes::AL0311 });
     }
     PATTERNS.iter().find(|(pattern, _)| pattern.is_match(line)).map(|(_, code)| *code)
 }
 
 fn tile_row(line: &str) -> Option<u64> {
-    TILE.captures(line)?.get(2)?.as_str().parse().ok()
+    let found = TILE.captures(line)?;
+    found.get(2).or(found.get(4))?.as_str().parse().ok()
 }

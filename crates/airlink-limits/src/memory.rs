@@ -37,7 +37,8 @@ fn filling_trip(traffic: &Traffic, buffer: usize) -> u64 {
         Memory::L2 => !matches!(t.place, Place::Herd(_)),
         _ => true,
     };
-    traffic.transfers.iter().filter(touches).filter(own_level).map(trip).max().unwrap_or(1)
+    let moved = traffic.transfers.iter().filter(|t| traffic.is_dma(t));
+    moved.filter(touches).filter(own_level).map(trip).max().unwrap_or(1)
 }
 
 /// Copies of a buffer under ping-pong.
@@ -51,9 +52,13 @@ fn l1(used: &mut LaunchUse, traffic: &Traffic, setup: &Setup) {
     let mut worst: Option<Finding> = None;
     let mut program = 0;
     for herds in core_groups(traffic) {
-        let own: Vec<usize> = (0..traffic.buffers.len()).filter(|b| is_on(&traffic.buffers[*b], &herds)).collect();
+        let mut own: Vec<usize> = (0..traffic.buffers.len()).filter(|b| is_on(&traffic.buffers[*b], &herds)).collect();
         let bytes = |b: usize| traffic.buffers[b].tile_bytes.or(traffic.buffers[b].bytes);
-        let is_partial = own.iter().any(|b| bytes(*b).is_none());
+        // Of what stands below conditions, a tile has some at a time: the largest is certain.
+        let largest = own.iter().copied().filter(|b| traffic.buffers[*b].is_conditional).max_by_key(|b| bytes(*b));
+        let all = own.len();
+        own.retain(|b| !traffic.buffers[*b].is_conditional || Some(*b) == largest);
+        let is_partial = own.len() < all || own.iter().any(|b| bytes(*b).is_none());
         let buffers: Vec<TileBuffer> = own
             .iter()
             .filter_map(|b| Some(TileBuffer { bytes: bytes(*b)?, copies: copies(traffic, *b, setup) }))

@@ -49,8 +49,9 @@ fn find(code: Code, used: &LaunchUse, traffic: &Traffic, setup: &Setup) -> Strin
         }
         let after = measure(&used.name, &traffic, &setup);
         if is_mended(code, &used.findings, &after.findings) {
-            let text = attempt.text(used, &after);
-            if after.findings.iter().all(|f| f.severity != Severity::Error) {
+            let mends_all = after.findings.iter().all(|f| f.severity != Severity::Error);
+            let text = attempt.text(used, &after, mends_all);
+            if mends_all {
                 return text;
             }
             best.get_or_insert(text);
@@ -144,8 +145,8 @@ impl Attempt {
         }
     }
 
-    fn text(&self, before: &LaunchUse, after: &LaunchUse) -> String {
-        let now = changes(before, after);
+    fn text(&self, before: &LaunchUse, after: &LaunchUse, mends_all: bool) -> String {
+        let now = changes(before, after, mends_all);
         match self {
             Attempt::Tiling(sizes) if sizes.is_empty() => format!("leave `runtime_tiling` out: {now}"),
             Attempt::Tiling(sizes) => format!("set `runtime_tiling = {sizes:?}` in [graph.compiler]: {now}"),
@@ -174,7 +175,7 @@ impl Attempt {
 }
 
 /// What the edit brings: the resources that were over and no longer are.
-fn changes(before: &LaunchUse, after: &LaunchUse) -> String {
+fn changes(before: &LaunchUse, after: &LaunchUse, mends_all: bool) -> String {
     let over = before.resources.iter().filter(|r| r.used > r.allowed);
     let texts: Vec<String> = over
         .filter_map(|r| {
@@ -182,7 +183,11 @@ fn changes(before: &LaunchUse, after: &LaunchUse) -> String {
             Some(format!("{} {} of {} instead of {}", r.kind.as_str(), now.used, now.allowed, r.used))
         })
         .collect();
-    if texts.is_empty() { "then it fits".to_string() } else { texts.join(", ") }
+    match (texts.is_empty(), mends_all) {
+        (false, _) => texts.join(", "),
+        (true, true) => "then it fits".to_string(),
+        (true, false) => "mends this finding, not the others".to_string(),
+    }
 }
 
 /// Inner runs and their L1 buffers grow or shrink; the loops around them run fewer or more turns.
@@ -194,12 +199,10 @@ fn scale_tiles(traffic: &mut Traffic, grow: u64, shrink: u64) -> bool {
     loops.dedup();
     for l in &loops {
         let Some(trip) = traffic.loops[*l].trip else { return false };
-        if trip * shrink % grow != 0 {
-            return false;
-        }
-        traffic.loops[*l].trip = Some(trip * shrink / grow);
+        let Some(turns) = trip.checked_mul(shrink).filter(|n| n % grow == 0) else { return false };
+        traffic.loops[*l].trip = Some(turns / grow);
     }
-    let factor = |n: u64| (n * grow % shrink == 0).then(|| n * grow / shrink);
+    let factor = |n: u64| n.checked_mul(grow).filter(|n| n % shrink == 0).map(|n| n / shrink);
     let mut buffers = Vec::new();
     for i in scaled {
         let transfer = &mut traffic.transfers[i];
@@ -214,7 +217,7 @@ fn scale_tiles(traffic: &mut Traffic, grow: u64, shrink: u64) -> bool {
             }
             for (l, step) in side.offset.iter_mut().flat_map(|o| &mut o.steps) {
                 if loops.contains(l) {
-                    *step = *step * grow as i64 / shrink as i64;
+                    *step = step.saturating_mul(grow as i64) / shrink as i64;
                 }
             }
         }

@@ -30,7 +30,7 @@ pub(crate) fn judge(
         let mut setup = setup(graph, elf, device, options);
         let mut launches: Vec<(LaunchUse, &Traffic)> = Vec::new();
         // A kernel that several launches share is judged once, and says its piece once.
-        let mut judged: BTreeMap<(&str, usize, BTreeMap<String, ObjectSize>), LaunchUse> = BTreeMap::new();
+        let mut judged: BTreeMap<(&str, &str, usize, BTreeMap<String, ObjectSize>), LaunchUse> = BTreeMap::new();
         for plan in &elf.launches {
             let from = options.object_sizes.range((plan.launch, String::new())..);
             let own = from.take_while(|((launch, _), _)| *launch == plan.launch);
@@ -44,7 +44,7 @@ pub(crate) fn judge(
                     1 => plan.name.clone(),
                     _ => format!("{}.{}", plan.name, i + 1),
                 };
-                let key = (plan.kernel.as_str(), i, setup.objects.clone());
+                let key = (plan.kernel.as_str(), plan.function.as_str(), i, setup.objects.clone());
                 let is_first = !judged.contains_key(&key);
                 let used = judged.entry(key).or_insert_with(|| judge_launch(&name, &entry.traffic, &setup)).clone();
                 if is_first {

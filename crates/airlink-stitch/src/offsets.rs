@@ -75,8 +75,9 @@ pub(crate) fn read_lists<'c>(op: OperationRef<'c, 'c>, side: &str, memref: Value
     if sizes.is_empty() {
         (sizes, strides) = whole(&self::memref(memref)?)?;
     }
-    if offsets.is_empty() {
-        offsets = vec![0; sizes.len()];
+    // Offsets that are left out are those of the outer dimensions.
+    while offsets.len() < sizes.len() {
+        offsets.insert(0, 0);
     }
     Some([offsets, sizes, strides])
 }

@@ -104,9 +104,8 @@ fn access(op: OperationRef<'_, '_>, side: &str, memref: Value<'_, '_>) -> Option
             stride = stride.checked_mul(extent)?;
         }
     }
-    if offsets.is_empty() {
-        offsets = vec![0; sizes.len()];
-    }
+    // A short list leaves out the outer dimensions.
+    offsets.splice(0..0, vec![0; sizes.len().saturating_sub(offsets.len())]);
     let is_even = offsets.len() == sizes.len() && sizes.len() == strides.len();
     is_even.then(|| (0..sizes.len()).map(|i| [offsets[i], sizes[i], strides[i]]).collect())
 }

@@ -274,6 +274,7 @@ impl<'c: 'a, 'a, 's> Reader<'c, 'a, 's> {
                 Place::Herd(i) => vec![i],
                 _ => Vec::new(),
             },
+            is_conditional: scope.is_conditional,
         });
     }
 

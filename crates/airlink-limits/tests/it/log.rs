@@ -61,6 +61,9 @@ fn full_memory_is_told_apart_by_the_row_of_its_tile() {
     assert_eq!(classify(line, &mem).map(|c| c.to_string()).as_deref(), Some("AL0310"));
     assert_eq!(classify(line, &core).map(|c| c.to_string()).as_deref(), Some("AL0311"));
     assert_eq!(classify(line, &[]).map(|c| c.to_string()).as_deref(), Some("AL0311"));
+    // The tile of an error before it is not that of this one.
+    let two = ["note: tile (2, 3)", line, "note: see %tile_1_1"];
+    assert_eq!(classify(line, &two).map(|c| c.to_string()).as_deref(), Some("AL0310"));
 }
 
 #[test]

@@ -102,5 +102,6 @@ fn buffer(shape: &Elementwise, span: Span) -> LocalBuffer {
         bytes: Some(shape.tile * 2),
         tile_bytes: None,
         herds: vec![0],
+        is_conditional: false,
     }
 }

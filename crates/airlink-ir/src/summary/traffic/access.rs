@@ -24,6 +24,16 @@ impl Shape {
     pub(super) fn byte_count(&self) -> Option<u64> {
         self.ty.byte_count()
     }
+
+    /// Elements from the first to the last, with what lies between them.
+    fn extent(&self) -> Option<u64> {
+        let mut last = 0u64;
+        for (size, stride) in self.ty.shape.iter().zip(&self.strides) {
+            let steps = (*size)?.checked_sub(1)?;
+            last = last.checked_add(steps.checked_mul(stride.and_then(|s| u64::try_from(s).ok())?)?)?;
+        }
+        last.checked_add(1)
+    }
 }
 
 /// The shape of a value; `None` if it is no ranked memref.
@@ -98,7 +108,7 @@ impl Roots {
     }
 
     fn whole(&mut self, value: Value<'_, '_>, buffer: BufferRef) {
-        let element_count = shape(value).and_then(|s| s.ty.element_count());
+        let element_count = shape(value).and_then(|s| s.extent());
         self.map.insert(identity(value), Root { buffer, start: Some(Linear::default()), element_count });
     }
 
@@ -244,7 +254,7 @@ pub(super) fn side(
         )
     };
     let constants = |l: Vec<Option<Linear>>| -> Vec<Option<i64>> { l.into_iter().map(|v| v?.as_constant()).collect() };
-    let offsets = list("offsets", 0)?;
+    let mut offsets = list("offsets", 0)?;
     let mut sizes: Vec<Option<u64>> =
         constants(list("sizes", 1)?).into_iter().map(|n| n.and_then(|n| u64::try_from(n).ok())).collect();
     let mut strides = constants(list("strides", 2)?);
@@ -253,6 +263,10 @@ pub(super) fn side(
     }
     if strides.is_empty() {
         strides = shape.strides.clone();
+    }
+    // Offsets that are left out are those of the outer dimensions.
+    while offsets.len() < sizes.len() {
+        offsets.insert(0, Some(Linear::default()));
     }
     let unknown = Root { buffer: BufferRef::Unknown, start: None, element_count: None };
     let Root { buffer, start: base, element_count } = roots.map.get(&identity(memref)).cloned().unwrap_or(unknown);
