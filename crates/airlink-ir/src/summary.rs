@@ -253,12 +253,18 @@ pub fn hierarchy_args<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<(Value<'c, 'a>, V
 
 /// How many ids the iteration space has: from the operand segments, where extents are the last group but one.
 fn hierarchy_size_count(op: OperationRef<'_, '_>) -> usize {
-    let Ok(segments) = op.attribute("operandSegmentSizes") else { return 0 };
-    // SAFETY: the attribute is valid; positions are checked against its length.
+    segments(op).iter().rev().nth(1).copied().unwrap_or(0)
+}
+
+/// How many operands each group of an op has.
+fn segments(op: OperationRef<'_, '_>) -> Vec<usize> {
+    let Ok(segments) = op.attribute("operandSegmentSizes") else { return Vec::new() };
+    // SAFETY: the attribute is valid; positions are in range.
     unsafe {
         let raw = segments.to_raw();
-        let n = mlir_sys::mlirDenseArrayGetNumElements(raw);
-        if n < 2 { 0 } else { mlir_sys::mlirDenseI32ArrayGetElement(raw, n - 2).max(0) as usize }
+        (0..mlir_sys::mlirDenseArrayGetNumElements(raw))
+            .map(|i| usize::try_from(mlir_sys::mlirDenseI32ArrayGetElement(raw, i)).unwrap_or(0))
+            .collect()
     }
 }
 

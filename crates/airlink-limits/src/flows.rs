@@ -4,7 +4,7 @@ use airlink_device::{Direction, Loop, Pattern, ShimTask, Transfer as ShimTransfe
 use airlink_kernel::{BufferRef, LoopKind, Memory, Place, Side, Traffic, Transfer, TransferKind};
 
 use crate::setup::Setup;
-use crate::split::{Axis, Split};
+use crate::split::Split;
 
 /// Flows that one transfer makes, all alike.
 #[derive(Clone, Debug)]
@@ -28,25 +28,18 @@ pub(crate) struct FlowGroup {
 pub(crate) fn flow_groups(traffic: &Traffic, splits: &[Split], tiling: &[u64], setup: &Setup) -> Vec<FlowGroup> {
     let mut groups: Vec<FlowGroup> = Vec::new();
     for (index, transfer) in traffic.transfers.iter().enumerate() {
-        if let Some((side, is_read)) = transfer.side_in(Memory::L3).filter(|_| traffic.is_dma(transfer)) {
-            groups.push(group(traffic, splits, tiling, setup, index, transfer, side, is_read));
+        if traffic.is_dma(transfer) {
+            groups.extend(group(traffic, splits, tiling, setup, index));
         }
     }
     fit_budget(&mut groups, traffic, tiling, setup);
     groups
 }
 
-#[expect(clippy::too_many_arguments, reason = "one call, one struct's fields")]
-fn group(
-    traffic: &Traffic,
-    splits: &[Split],
-    tiling: &[u64],
-    setup: &Setup,
-    index: usize,
-    transfer: &Transfer,
-    side: &Side,
-    is_read: bool,
-) -> FlowGroup {
+/// The flows of one transfer; none if it does not touch host memory.
+fn group(traffic: &Traffic, splits: &[Split], tiling: &[u64], setup: &Setup, index: usize) -> Option<FlowGroup> {
+    let transfer = &traffic.transfers[index];
+    let (side, is_read) = transfer.side_in(Memory::L3)?;
     let direction = if is_read { Direction::Mm2s } else { Direction::S2mm };
     let mut group = FlowGroup {
         transfer: index,
@@ -80,7 +73,7 @@ fn group(
         }
     }
     group.task = shim_transfer(traffic, transfer, side, parts).map(|t| task(&t, tiling, setup));
-    group
+    Some(group)
 }
 
 fn task(transfer: &ShimTransfer, tiling: &[u64], setup: &Setup) -> ShimTask {
@@ -119,8 +112,6 @@ fn memtiles(transfer: &Transfer, side: &Side, splits: &[Split], group: &mut Flow
         return 1;
     }
     group.columns = (0..split.parts).map(|i| Some(split.first_column + i)).collect();
-    // Parts by y stand in the first columns as well, whichever column reads them.
-    debug_assert!(matches!(split.axis, Some(Axis::X | Axis::Y)));
     split.parts
 }
 

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use airlink_kernel::{BufferRef, KernelType, Linear, MemRefType, Memory, Side};
-use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
 use melior::ir::{OperationRef, TypeLike, Value, ValueLike};
 use mlir_sys as m;
 
+use super::super::segments;
 use super::identity;
 use crate::{attr, function_body, name};
 
@@ -288,16 +288,4 @@ pub(super) fn side(
         strides,
         offset: offset.flatten(),
     })
-}
-
-/// How many operands each group has.
-fn segments(op: OperationRef<'_, '_>) -> Vec<usize> {
-    let Ok(segments) = op.attribute("operandSegmentSizes") else { return Vec::new() };
-    // SAFETY: the attribute is valid; positions are in range.
-    unsafe {
-        let raw = segments.to_raw();
-        (0..m::mlirDenseArrayGetNumElements(raw))
-            .map(|i| usize::try_from(m::mlirDenseI32ArrayGetElement(raw, i)).unwrap_or(0))
-            .collect()
-    }
 }
