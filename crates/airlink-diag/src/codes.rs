@@ -136,6 +136,14 @@ codes! {
     AL0714 "this machine's CPU is below the ELF's level"
     AL0715 "not a kernel object"
     AL0716 "write past an L1 or L2 buffer"
+    AL0717 "a launch cannot go on"
+    AL0718 "elements left in a stream"
+    AL0719 "copy of unequal element counts"
+    AL0720 "ends of a channel with unequal elements"
+    AL0721 "streams and buffers above the memory limit"
+    AL0722 "channel index out of range"
+    AL0723 "transfer outside of its buffer"
+    AL0724 "one stream, several users in no order"
 
     // AL08: the machine.
     AL0801 "file cannot be read"

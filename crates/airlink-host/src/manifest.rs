@@ -79,8 +79,14 @@ fn argument(
                 .remedy("fuse it without running it here: `--emit mlir,map`"),
         ));
     };
-    let touching = |list: fn(&ManifestLaunch) -> &Vec<usize>| {
+    let touching = |list: fn(&ManifestLaunch) -> &Vec<usize>| -> Vec<usize> {
         launches.iter().filter(|l| list(l).contains(&arg.index)).map(|l| l.index).collect()
+    };
+    let (readers, writers): (Vec<usize>, Vec<usize>) = (touching(|l| &l.reads), touching(|l| &l.writes));
+    // AL0213 has told that the graph contradicts itself there; what is written cannot be kept read-only.
+    let role = match role(arg.role) {
+        Role::Static if !writers.is_empty() => Role::Inout,
+        role => role,
     };
     Ok(ManifestArg {
         index: arg.index,
@@ -90,9 +96,9 @@ fn argument(
         element_bits: element.bits(),
         shape,
         bytes: count.saturating_mul(element.size_bytes() as u64),
-        role: role(arg.role),
-        readers: touching(|l| &l.reads),
-        writers: touching(|l| &l.writes),
+        role,
+        readers,
+        writers,
     })
 }
 
@@ -114,7 +120,9 @@ fn launches(
     elf: &ElfPlan,
     module: &Module<'_>,
 ) -> Vec<ManifestLaunch> {
-    let points = launch_points(module, &elf.name);
+    let entries = launch_ops(module, &elf.name);
+    let points: Vec<Vec<u64>> = entries.iter().map(|l| extents(*l)).collect();
+    let uses_channels = |index: usize| entries.get(index).is_some_and(|l| has_transfers(*l));
     let mut list = Vec::new();
     for planned in &elf.launches {
         for entry in 0..planned.entries.len() {
@@ -131,7 +139,7 @@ fn launches(
                 reads: arguments(graph, planned, entry, |a| a.is_read()),
                 writes: arguments(graph, planned, entry, |a| a.is_written()),
                 points: points.get(index).cloned().unwrap_or_default(),
-                uses_channels: false,
+                uses_channels: uses_channels(index),
             });
         }
     }
@@ -155,19 +163,26 @@ fn arguments(
 }
 
 /// Extents of each launch of the fused function, in text order; 0 where one is not constant.
-fn launch_points(module: &Module<'_>, function: &str) -> Vec<Vec<u64>> {
+fn launch_ops<'c>(module: &'c Module<'_>, function: &str) -> Vec<OperationRef<'c, 'c>> {
     let functions = children(module.as_operation());
     let Some(function) = functions.into_iter().find(|f| attr::string(*f, "sym_name") == Some(function)) else {
         return Vec::new();
     };
-    airlink_ir::collect(function, "air.launch").into_iter().map(extents).collect()
+    airlink_ir::collect(function, "air.launch")
+}
+
+/// Whether a launch puts into or gets from channels.
+fn has_transfers(launch: OperationRef<'_, '_>) -> bool {
+    ["air.channel.put", "air.channel.get"].iter().any(|name| !airlink_ir::collect(launch, name).is_empty())
 }
 
 fn extents(launch: OperationRef<'_, '_>) -> Vec<u64> {
-    // The body sees ids, extents and operands; outside there are extents and operands.
+    // The body sees ids, extents and operands; outside there are tokens, extents and operands.
     let inside = launch.regions().next().and_then(|r| r.first_block()).map_or(0, |b| b.argument_count());
-    let rank = inside.saturating_sub(launch.operand_count());
-    (0..rank).map(|i| constant(launch, i).unwrap_or(0)).collect()
+    let is_token = |i: usize| launch.operand(i).is_ok_and(|v| v.r#type().to_string() == "!air.async.token");
+    let tokens = (0..launch.operand_count()).take_while(|&i| is_token(i)).count();
+    let rank = (inside + tokens).saturating_sub(launch.operand_count());
+    (0..rank).map(|i| constant(launch, tokens + i).unwrap_or(0)).collect()
 }
 
 fn constant(op: OperationRef<'_, '_>, operand: usize) -> Option<u64> {

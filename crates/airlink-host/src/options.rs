@@ -11,7 +11,7 @@ pub struct HostOptions {
     pub cpu: CpuLevel,
     /// The linker that the user asks for (`AIRLINK_LD`), before those that are looked for.
     pub linker: Option<PathBuf>,
-    /// Run the points of each launch from the last to the first. For `verify`: they have no order, so a program whose
+    /// Run the points of each launch, and the tiles of each herd, from the last to the first. For `verify`: they have no order, so a program whose
     /// result changes is wrong.
     pub reverse_points: bool,
     /// Fill each fresh buffer with this byte. For `verify`: a program whose result depends on it reads what nobody

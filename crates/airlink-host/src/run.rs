@@ -10,7 +10,7 @@ use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_rt::compare::poison_left;
 use airlink_rt::{
     Argument, BufferError, BufferSet, CallError, Caller, Entry, HostElf, Manifest, ManifestArg, Placement, Poison,
-    Role, inputs, npy,
+    Role, StreamOptions, inputs, npy,
 };
 use indexmap::IndexMap;
 
@@ -25,6 +25,8 @@ pub struct RunInputs {
     pub arrays: IndexMap<String, (String, Vec<u8>)>,
     /// Return intermediates too, not only what a host program reads.
     pub keep_intermediates: bool,
+    /// How launches with channels are run.
+    pub streams: StreamOptions,
 }
 
 /// What a run left.
@@ -48,12 +50,14 @@ pub fn run(path: &Path, given: &RunInputs, findings: &mut Findings) -> Result<Ru
     let mut buffers = filled(&manifest, given, findings)?;
     let mut caller =
         Caller::new().map_err(|e| findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}"))))?;
+    caller.set_stream_options(given.streams);
     let args = Argument::in_order(&buffers);
     let call = match caller.call(&elf, Entry::Program, &mut buffers, &args) {
         Ok(call) => call,
         Err(error) => {
             let error = by_launch(&elf, given, &mut caller, findings)?.unwrap_or(error);
-            return Err(findings.fail(call_error(&manifest, &error)));
+            let finding = call_error(&manifest, &error, &findings.sources);
+            return Err(findings.fail(finding));
         }
     };
     warn_unwritten(&manifest, &buffers, findings);

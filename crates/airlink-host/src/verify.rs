@@ -1,7 +1,7 @@
 //! Fused against unfused: the launches of each ELF one by one, each from an ELF of its own, and the fused ELF launch by
 //! launch and as a whole, on the same inputs. Everything that is written must be equal bit for bit.
 //!
-//! What has no right to matter is varied as well: the order of launch points, and what unwritten memory holds.
+//! What has no right to matter is varied as well: the order of launch points and of tiles, and what unwritten memory holds.
 
 mod causes;
 mod finding;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_rt::compare::exact;
-use airlink_rt::{Caller, Element, Entry, HostElf, Poison};
+use airlink_rt::{Caller, Element, Entry, HostElf, Poison, Schedule, StreamOptions};
 use indexmap::IndexMap;
 
 use crate::HostOptions;
@@ -55,7 +55,7 @@ pub enum Variant {
     PoisonNan,
     /// Fresh L1 and L2 buffers hold zeros.
     PoisonZero,
-    /// Launch points run from the last to the first.
+    /// Launch points, and the tiles of herds, run from the last to the first.
     Reversed,
 }
 
@@ -105,14 +105,16 @@ pub struct LaunchReport {
 /// Runs and compares everything.
 ///
 /// # Errors
-/// AL0706 for the first difference of each check, AL0707 for a fault; those of loading an ELF. Warnings: AL0712 for
-/// outputs that nobody writes.
-pub fn verify(steps: &[Step], seed: u64, findings: &mut Findings) -> Result<Report, Reported> {
+/// AL0706 for the first difference of each check, AL0707 for a fault, AL0717 to AL0724 for launches with channels that
+/// cannot go on; those of loading an ELF. Warnings: AL0712 for outputs that nobody writes. Notes: AL0717 for launches that
+/// need more than [`BOUNDED_FIFO_BYTES`] in a stream.
+pub fn verify(steps: &[Step], seed: u64, streams: StreamOptions, findings: &mut Findings) -> Result<Report, Reported> {
     let parts = load_programs(steps, findings)?;
     let memory = Memory::new(&parts, seed, findings)?;
     let caller =
         Caller::new().map_err(|e| findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}"))))?;
     let mut bench = Bench { parts: &parts, memory, caller, findings };
+    bench.caller.set_stream_options(streams);
     let mut report = Report::default();
     let expected = bench.unfused(&mut report)?;
     report.checks.push("launch by launch");
@@ -126,7 +128,7 @@ pub fn verify(steps: &[Step], seed: u64, findings: &mut Findings) -> Result<Repo
         ("with zeros in unwritten arguments", Variant::Plain, Poison::Zero),
         ("with NaN in fresh L1 and L2 buffers", Variant::PoisonNan, Poison::Nan),
         ("with zeros in fresh L1 and L2 buffers", Variant::PoisonZero, Poison::Nan),
-        ("with launch points in reverse", Variant::Reversed, Poison::Nan),
+        ("with launch points and tiles in reverse", Variant::Reversed, Poison::Nan),
     ] {
         if parts.iter().any(|p| matches!(p, Part::Elf(e) if e.fused(variant).is_none())) {
             continue;
@@ -138,11 +140,17 @@ pub fn verify(steps: &[Step], seed: u64, findings: &mut Findings) -> Result<Repo
             Err(reported) => failed = Some(reported),
         }
     }
+    if let Err(reported) = bench.schedules(streams, &expected, &mut report) {
+        failed = Some(reported);
+    }
     if let Some(with_zero) = with_zero.filter(|_| failed.is_none()) {
         bench.warn_unwritten(&with_nan, &with_zero);
     }
     failed.map_or(Ok(report), Err)
 }
+
+/// What a stream holds in the run that bounds them: the memory of a core.
+const BOUNDED_FIFO_BYTES: u64 = 64 << 10;
 
 /// The bytes of what was written, by buffer.
 type Written = IndexMap<String, Vec<u8>>;
@@ -186,6 +194,56 @@ impl Bench<'_> {
             expected.push(launches);
         }
         Ok(expected)
+    }
+
+    /// Launches with channels once more: tiles in other orders, and streams that hold little.
+    fn schedules(
+        &mut self,
+        streams: StreamOptions,
+        expected: &[Vec<Written>],
+        report: &mut Report,
+    ) -> Result<(), Reported> {
+        if !self.parts.iter().any(|p| matches!(p, Part::Elf(e) if e.plain().uses_streams())) {
+            return Ok(());
+        }
+        for (what, schedule) in [
+            ("with the newest tile first", Schedule::Newest),
+            ("with tiles in a random order", Schedule::Seeded(1)),
+            ("with tiles in another random order", Schedule::Seeded(2)),
+        ] {
+            report.checks.push(what);
+            self.caller.set_stream_options(StreamOptions { schedule, ..streams });
+            self.whole(Variant::Plain, Poison::Nan, what, expected, None)?;
+        }
+        if streams.fifo_bytes.is_some() {
+            // The runs so far were bounded.
+            let what = "with unbounded streams";
+            report.checks.push(what);
+            self.caller.set_stream_options(StreamOptions { fifo_bytes: None, ..streams });
+            return self.whole(Variant::Plain, Poison::Nan, what, expected, None).map(drop);
+        }
+        let what = "with streams of 64 KiB";
+        self.caller.set_stream_options(StreamOptions { fifo_bytes: Some(BOUNDED_FIFO_BYTES), ..streams });
+        let mut said = Findings::default();
+        said.sources = self.findings.sources.clone();
+        std::mem::swap(self.findings, &mut said);
+        let outcome = self.whole(Variant::Plain, Poison::Nan, what, expected, None);
+        std::mem::swap(self.findings, &mut said);
+        match outcome {
+            Ok(_) => report.checks.push(what),
+            // Not everything that runs on the device runs in little memory: that is for the user to judge.
+            Err(_) if said.iter().all(|f| f.code == codes::AL0717) => {
+                for finding in said.iter() {
+                    let note = Finding { severity: airlink_diag::Severity::Note, ..finding.clone() };
+                    self.findings.push(note);
+                }
+            }
+            Err(reported) => {
+                said.iter().for_each(|f| self.findings.push(f.clone()));
+                return Err(reported);
+            }
+        }
+        Ok(())
     }
 
     /// Runs the fused ELFs by their launch entries and compares after each launch of the graph.
@@ -263,7 +321,10 @@ impl Bench<'_> {
     fn call(&mut self, elf: &HostElf, entry: Entry) -> Result<Duration, Reported> {
         let args = self.memory.arguments(elf.manifest());
         let call = self.caller.call(elf, entry, self.memory.buffers(), &args);
-        call.map(|c| c.duration).map_err(|e| self.findings.fail(crate::run::call_error(elf.manifest(), &e)))
+        call.map(|c| c.duration).map_err(|e| {
+            let finding = crate::run::call_error(elf.manifest(), &e, &self.findings.sources);
+            self.findings.fail(finding)
+        })
     }
 
     /// Compares the buffers with what was written before; the first that differs is a finding.

@@ -14,8 +14,9 @@ use crate::buffer::Side;
 use crate::fp_mode::FpMode;
 use crate::load::EntryFunction;
 use crate::local::LocalBuffer;
+use crate::stream::{self, Ended, Host, Right, StreamArgument, StreamFault, StreamOptions};
 use crate::trap::{self, AltStack, Completed, Exit, GuardedStack};
-use crate::{BufferSet, HostElf, Place, running};
+use crate::{BufferSet, HostElf, Place, Protection, running};
 
 /// Room for every L1 and L2 of an NPU2 at once (32 tiles of 64 KiB, 8 memtiles of 512 KiB) and frames beside them.
 /// Pages that are never touched cost nothing.
@@ -28,6 +29,8 @@ const GAP_BYTES: usize = 64 << 10;
 pub struct Caller {
     stack: GuardedStack,
     alt_stack: AltStack,
+    /// For programs with channels.
+    host: Host,
 }
 
 /// What to call.
@@ -70,7 +73,12 @@ impl Caller {
 
     /// With a stack of at least `stack_bytes`.
     pub fn with_stack_bytes(stack_bytes: usize) -> io::Result<Caller> {
-        Ok(Caller { stack: GuardedStack::new(stack_bytes)?, alt_stack: AltStack::new()? })
+        Ok(Caller { stack: GuardedStack::new(stack_bytes)?, alt_stack: AltStack::new()?, host: Host::new() })
+    }
+
+    /// How launches with channels are run from here on.
+    pub fn set_stream_options(&mut self, options: StreamOptions) {
+        self.host.options = options;
     }
 
     /// Runs an entry in the default floating-point mode and times it.
@@ -105,7 +113,18 @@ impl Caller {
             Some(l) => format!("launch `{}` of `{}`", l.name, elf.manifest().name),
             None => format!("`{}`", elf.manifest().name),
         });
-        let (exit, fp_mode_kept) = self.run(function, &pointers).map_err(CallError::Stack)?;
+        let (exit, fp_mode_kept) = match elf.uses_streams() {
+            false => self.run(function, &pointers).map_err(CallError::Stack)?,
+            true => {
+                let arguments = stream_arguments(elf, buffers, &pointers);
+                let (ended, kept) = self.run_streams(function, &pointers, &arguments).map_err(CallError::Stack)?;
+                if let Some(fault) = ended.fault {
+                    let k = usize::try_from(ended.launch).ok().filter(|k| *k < elf.manifest().launches.len());
+                    return Err(stream_error(fault, called.or(k.map(launch))));
+                }
+                (ended.exit, kept)
+            }
+        };
         drop(note);
         // What was overwritten tells more than where that led.
         if let Some(damage) = elf.locals().iter().find_map(LocalBuffer::damage) {
@@ -132,6 +151,22 @@ impl Caller {
             0 => Ok(Call { duration: Duration::from_nanos(done.nanoseconds), fp_mode_kept }),
             code => Err(CallError::Code { launch: called, code }),
         }
+    }
+
+    /// Runs a function that uses channels; whether it kept the floating-point mode.
+    fn run_streams(
+        &mut self,
+        function: EntryFunction,
+        pointers: &[*mut c_void],
+        arguments: &[StreamArgument<'_>],
+    ) -> io::Result<(Ended, bool)> {
+        let _alt_stack = self.alt_stack.activate()?;
+        let mode = FpMode::set_default();
+        let ended =
+            stream::run(&mut self.host, &mut self.stack, |call| behind_gap(call), function, pointers, arguments);
+        let kept = FpMode::is_default();
+        drop(mode);
+        Ok((ended, kept))
     }
 
     /// Runs the function on our stack; whether it kept the floating-point mode.
@@ -172,6 +207,36 @@ fn behind_gap<T>(call: impl FnOnce() -> T) -> T {
     let result = call();
     std::hint::black_box(&gap);
     result
+}
+
+/// What launches with channels may do with each argument, by where it lies.
+fn stream_arguments<'b>(elf: &HostElf, buffers: &'b BufferSet, pointers: &[*mut c_void]) -> Vec<StreamArgument<'b>> {
+    let mut list = Vec::with_capacity(pointers.len());
+    for (pointer, arg) in pointers.iter().zip(&elf.manifest().args) {
+        let holder = buffers.iter().find(|b| {
+            let start = b.as_ptr() as usize;
+            (start..start + b.size_bytes().max(1)).contains(&(*pointer as usize))
+        });
+        let Some(buffer) = holder else { continue };
+        let right = match buffer.protection() {
+            Protection::ReadWrite => Right::Write,
+            Protection::ReadOnly => Right::Read,
+            Protection::Closed => Right::Nothing,
+        };
+        let size_bytes = usize::try_from(arg.bytes).unwrap_or(usize::MAX);
+        list.push(StreamArgument { name: buffer.name(), start: *pointer as usize, size_bytes, right });
+    }
+    // The outer one of two that overlap stands first.
+    list.sort_by_key(|a| (a.start, std::cmp::Reverse(a.size_bytes)));
+    list
+}
+
+/// Damage beside a buffer is told in the same words as for launches without channels.
+fn stream_error(fault: StreamFault, launch: Option<LaunchName>) -> CallError {
+    match fault {
+        StreamFault::Damage(damage) => CallError::Fault { launch, function: None, fault: Fault::Local(damage) },
+        fault => CallError::Stream { launch, fault },
+    }
 }
 
 /// Whether a function of an ELF is a kernel's and not one that the lowering made.

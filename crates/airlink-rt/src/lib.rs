@@ -19,6 +19,7 @@ mod local;
 mod manifest;
 pub mod npy;
 mod running;
+mod stream;
 mod symbols;
 mod trap;
 
@@ -33,4 +34,5 @@ pub use manifest::{
     ManifestKernel, ManifestLaunch, PROGRAM_ENTRY, Role, launch_entry,
 };
 pub use running::running;
+pub use stream::{Schedule, StreamFault, StreamOptions, Waiting};
 pub use trap::Access;

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::local::{self, LocalBuffer, Row};
+use crate::stream::{SERVICES, Services};
 use crate::symbols::Functions;
 use crate::{CpuLevel, MANIFEST_SECTION, Manifest, ManifestError};
 
@@ -21,6 +22,8 @@ pub struct HostElf {
     launches: Vec<EntryFunction>,
     locals: Vec<LocalBuffer>,
     functions: Functions,
+    /// It was given the services for channels, and must run among coroutines.
+    uses_streams: bool,
     /// Last, so that nothing above outlives the code.
     _library: Library,
 }
@@ -53,16 +56,6 @@ pub enum LoadError {
     Bind(i32),
 }
 
-/// The table of run-time services that an ELF with channels asks for. None exists yet; later versions add function
-/// pointers behind these two fields, and an ELF that needs more than it finds refuses.
-#[repr(C)]
-struct Api {
-    abi_version: u64,
-    size_bytes: u64,
-}
-
-static API: Api = Api { abi_version: crate::ENTRY_ABI, size_bytes: size_of::<Api>() as u64 };
-
 impl HostElf {
     /// Checks the file's kind, its manifest and the CPU that it needs, then opens it.
     ///
@@ -82,7 +75,7 @@ impl HostElf {
         // SAFETY: runs the file's initialisers. It says that airlink made it, for this kind of machine; what it holds
         // beyond that is the caller's trust in it, as with any program.
         let library = unsafe { Library::open(Some(absolute), RTLD_NOW | RTLD_LOCAL) }.map_err(open_error)?;
-        bind(&library)?;
+        let uses_streams = bind(&library)?;
         let program = entry(&library, &manifest.entry)?;
         let launches = manifest.launches.iter().map(|l| entry(&library, &l.entry)).collect::<Result<_, _>>()?;
         // SAFETY: the symbol, where it is there, is the table by its name; it lives as long as the library.
@@ -91,7 +84,7 @@ impl HostElf {
             Err(_) => Vec::new(),
         };
         let functions = Functions::of(&bytes);
-        Ok(HostElf { manifest, program, launches, locals, functions, _library: library })
+        Ok(HostElf { manifest, program, launches, locals, functions, uses_streams, _library: library })
     }
 
     pub fn manifest(&self) -> &Manifest {
@@ -106,6 +99,11 @@ impl HostElf {
     /// The function of this ELF that holds an instruction.
     pub(crate) fn function_at(&self, instruction: u64) -> Option<&str> {
         self.functions.at(instruction, self.program as *const c_void)
+    }
+
+    /// Whether a launch of it uses channels.
+    pub fn uses_streams(&self) -> bool {
+        self.uses_streams
     }
 
     pub(crate) fn program(&self) -> EntryFunction {
@@ -180,15 +178,15 @@ fn entry(library: &Library, symbol: &str) -> Result<EntryFunction, LoadError> {
     unsafe { library.get::<EntryFunction>(symbol) }.map(|s| *s).map_err(|_| LoadError::NoEntry(symbol.to_string()))
 }
 
-/// Hands the run time to an ELF that asks for one.
-fn bind(library: &Library) -> Result<(), LoadError> {
+/// Hands the services for channels to an ELF that asks for them; whether it does.
+fn bind(library: &Library) -> Result<bool, LoadError> {
     // SAFETY: `airlink_bind` has this type in every version of the ABI.
-    let Ok(function) = (unsafe { library.get::<unsafe extern "C" fn(*const Api) -> i32>("airlink_bind") }) else {
-        return Ok(());
+    let Ok(function) = (unsafe { library.get::<unsafe extern "C" fn(*const Services) -> i32>("airlink_bind") }) else {
+        return Ok(false);
     };
     // SAFETY: the table is static, so the ELF may keep the pointer.
-    match unsafe { function(&API) } {
-        0 => Ok(()),
+    match unsafe { function(&SERVICES) } {
+        0 => Ok(true),
         code => Err(LoadError::Bind(code)),
     }
 }

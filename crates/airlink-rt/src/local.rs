@@ -45,6 +45,15 @@ pub struct LocalName {
     pub kernels: String,
 }
 
+impl LocalName {
+    /// From the text of an ELF: one on a line.
+    pub(crate) fn parse(text: &str) -> LocalName {
+        let mut lines = text.split('\n').map(str::to_string);
+        let mut next = || lines.next().unwrap_or_default();
+        LocalName { level: next(), ty: next(), owner: next(), kernels: next() }
+    }
+}
+
 /// Bytes beside a buffer that a call has overwritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalDamage {
@@ -66,15 +75,13 @@ pub(crate) unsafe fn read_table(mut row: *const Row) -> Vec<LocalBuffer> {
     // SAFETY: by the promise above, rows follow each other until one with a null block, and texts are C strings.
     while let Some(r) = unsafe { row.as_ref() }.filter(|r| !r.block.is_null()) {
         let text = unsafe { CStr::from_ptr(r.text) }.to_string_lossy();
-        let mut lines = text.split('\n').map(str::to_string);
-        let mut next = || lines.next().unwrap_or_default();
         list.push(LocalBuffer {
             block: r.block as usize,
             front_bytes: r.front_bytes as usize,
             size_bytes: r.size_bytes as usize,
             back_bytes: r.back_bytes as usize,
             launch: usize::try_from(r.launch).ok(),
-            name: LocalName { level: next(), ty: next(), owner: next(), kernels: next() },
+            name: LocalName::parse(&text),
         });
         row = row.wrapping_add(1);
     }

@@ -56,7 +56,34 @@ pub struct GraphArgs {
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
+    pub streams: StreamArgs,
+    #[command(flatten)]
     pub shared: Shared,
+}
+
+/// How `verify` and `run` run launches with channels.
+#[derive(Args, Debug, Clone)]
+pub struct StreamArgs {
+    /// Run with streams that hold this many bytes each, to see what lives off more; by default they hold what it takes.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    pub fifo: Option<u64>,
+    /// The most that streams and the buffers of segments may hold together.
+    #[arg(long, value_name = "BYTES", default_value_t = airlink_rt::StreamOptions::MEMORY_LIMIT_BYTES)]
+    pub memory_limit: u64,
+    /// Let memtiles repeat a get and a put that stand once in a segment, as long as there is something to get.
+    #[arg(long)]
+    pub self_loop_relays: bool,
+}
+
+impl StreamArgs {
+    pub fn options(&self) -> airlink_rt::StreamOptions {
+        airlink_rt::StreamOptions {
+            fifo_bytes: self.fifo,
+            memory_limit_bytes: self.memory_limit,
+            self_loop_relays: self.self_loop_relays,
+            ..airlink_rt::StreamOptions::default()
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -75,6 +102,8 @@ pub struct RunArgs {
     /// Print time per launch.
     #[arg(long)]
     pub profile: bool,
+    #[command(flatten)]
+    pub streams: StreamArgs,
     #[command(flatten)]
     pub shared: Shared,
 }

@@ -15,20 +15,7 @@ namespace airlink::host {
 
 namespace {
 
-/// One dimension of an access; strides in elements. Extent and stride are index values or constants.
-struct Dim {
-  OpFoldResult size;
-  OpFoldResult stride;
-};
-
-/// One side of a copy.
-struct Access {
-  Value memref;
-  MemRefType type;
-  SmallVector<Dim> dims;
-  /// Address of the first element.
-  Value start;
-};
+using Dim = AccessDim;
 
 /// One dimension of both sides.
 struct CommonDim {
@@ -298,8 +285,8 @@ FailureOr<Access> access(Operation *op, Copier &copier, Value memref, ArrayRef<O
       result.dims.push_back({size, stride});
   }
   SmallVector<OpFoldResult> all(offsets);
-  if (all.empty())
-    all.assign(result.dims.size(), copier.getBuilder().getIndexAttr(0));
+  if (all.size() < result.dims.size())
+    all.insert(all.begin(), result.dims.size() - all.size(), copier.getBuilder().getIndexAttr(0));
   if (all.size() != result.dims.size())
     return op->emitError("AL0701: this access has ") << all.size() << " offsets for " << result.dims.size()
                                                      << " dimensions";
@@ -346,6 +333,12 @@ LogicalResult lowerCopy(memref::CopyOp copy) {
 }
 
 } // namespace
+
+FailureOr<Access> readAccess(Operation *op, Value memref, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                             ArrayRef<OpFoldResult> strides) {
+  Copier copier(op);
+  return access(op, copier, memref, offsets, sizes, strides);
+}
 
 LogicalResult lowerCopies(ModuleOp module) {
   bool failed = false;

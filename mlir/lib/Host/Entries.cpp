@@ -4,7 +4,7 @@
 //   int32_t airlink_run(void *const *args, uint64_t n);          all, in program order
 //   int32_t airlink_call_<function>(T0 *, T1 *, ...);            airlink_run for C programs
 //
-// 0 is success, 1 a wrong n. The launches need what stands before them at function level: it is copied into each, if
+// 0 is success, 1 a wrong n, 2 a program with channels that no run time was bound to. The launches need what stands before them at function level: it is copied into each, if
 // it only computes. Where it does more (an allocation, a loop around launches, several blocks), launches cannot be run
 // apart, and only airlink_run is there.
 #include "airlink/Host/Host.h"
@@ -131,9 +131,18 @@ private:
     OpBuilder inside = OpBuilder::atBlockEnd(check);
     Value count = i64Constant(inside, loc, function.getNumArguments());
     Value fits = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::eq, check->getArgument(1), count);
+    Value code = arith::ConstantIntOp::create(inside, loc, i32, 1);
+    if (auto services = function->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>("airlink.services")) {
+      Value table = LLVM::LoadOp::create(inside, loc, pointerType, LLVM::AddressOfOp::create(inside, loc, services), 8);
+      Value none = LLVM::ZeroOp::create(inside, loc, pointerType);
+      Value isBound = LLVM::ICmpOp::create(inside, loc, LLVM::ICmpPredicate::ne, table, none);
+      Value unbound = arith::ConstantIntOp::create(inside, loc, i32, 2);
+      code = arith::SelectOp::create(inside, loc, fits, unbound, code);
+      fits = arith::AndIOp::create(inside, loc, fits, isBound);
+    }
     cf::CondBranchOp::create(inside, loc, fits, run, refuse);
     inside.setInsertionPointToEnd(refuse);
-    func::ReturnOp::create(inside, loc, Value(arith::ConstantIntOp::create(inside, loc, i32, 1)));
+    func::ReturnOp::create(inside, loc, code);
     inside.setInsertionPointToEnd(run);
     SmallVector<Value> buffers;
     for (BlockArgument argument : function.getArguments()) {

@@ -1,6 +1,6 @@
 // Launches, segments and herds as loops; what the host target cannot run yet.
 #include "airlink/AIR/AIRDialect.h"
-#include "airlink/Host/Host.h"
+#include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,23 +15,8 @@ namespace {
 
 bool isLevel(Operation *op) { return isa<air::LaunchOp, air::SegmentOp, air::HerdOp>(op); }
 
-/// `launch `@q``, `herd`.
-std::string described(Operation *op) {
-  std::string text = op->getName().stripDialect().str();
-  if (auto name = op->getAttrOfType<StringAttr>("sym_name"))
-    text += " `@" + name.str() + "`";
-  return text;
-}
-
 /// Why the host target cannot run `op`; empty if it can.
 StringRef reasonAgainst(Operation *op) {
-  if (isa<air::ChannelPutOp, air::ChannelGetOp>(op))
-    return "uses channels";
-  if (isa<air::ExecuteOp>(op))
-    return "uses `air.execute`";
-  auto isToken = [](Type type) { return isa<air::AsyncTokenType>(type); };
-  if (llvm::any_of(op->getResultTypes(), isToken) || llvm::any_of(op->getOperandTypes(), isToken))
-    return "is asynchronous";
   if (isa<air::RankOp, air::UniverseAllocOp, air::TranslateOp>(op))
     return "runs on several devices";
   if (isa<air::CustomOp>(op))
@@ -196,6 +181,13 @@ LogicalResult privatize(memref::AllocOp alloc) {
 
 } // namespace
 
+std::string described(Operation *op) {
+  std::string text = op->getName().stripDialect().str();
+  if (auto name = op->getAttrOfType<StringAttr>("sym_name"))
+    text += " `@" + name.str() + "`";
+  return text;
+}
+
 bool isEntry(Operation *op) {
   return isLevel(op) && !op->getParentOfType<air::HierarchyInterface>();
 }
@@ -222,7 +214,10 @@ LogicalResult checkSupported(ModuleOp module) {
   if (failed)
     return failure();
   module.walk([&](Operation *op) {
-    if (StringRef reason = reasonAgainst(op); !reason.empty()) {
+    StringRef reason = reasonAgainst(op);
+    if (isa<air::ChannelPutOp, air::ChannelGetOp>(op) && !op->getParentOfType<air::HierarchyInterface>())
+      reason = "uses a channel outside of launches";
+    if (!reason.empty()) {
       op->emitError("AL0701: this operation ") << reason << ", which the host target cannot run yet";
       failed = true;
     }
@@ -236,7 +231,7 @@ LogicalResult privatizeTileBuffers(ModuleOp module) {
   return failure(failed);
 }
 
-void inlineHierarchy(ModuleOp module, bool reversePoints) {
+void inlineHierarchy(ModuleOp module, bool reversed) {
   // What is said about a buffer later needs the name of its level, which is gone then.
   module.walk([](memref::AllocOp alloc) {
     if (auto level = alloc->getParentOfType<air::HierarchyInterface>())
@@ -248,8 +243,7 @@ void inlineHierarchy(ModuleOp module, bool reversePoints) {
       levels.push_back(op);
   });
   for (Operation *op : levels)
-    inlineLevel(op, reversePoints && isa<air::LaunchOp>(op));
-  module.walk([](air::WaitAllOp wait) { wait.erase(); });
+    inlineLevel(op, reversed && !isa<air::SegmentOp>(op));
   for (auto channel : llvm::make_early_inc_range(module.getOps<air::ChannelOp>()))
     channel.erase();
 }

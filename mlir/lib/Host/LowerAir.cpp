@@ -1,7 +1,7 @@
 // The pass `airlink-lower-air`: a fused AIR module becomes plain loops, copies and calls, with the entries of a host
 // ELF. It wants affine and linalg operations lowered before, so that bodies can move into loops.
-#include "airlink/Host/Host.h"
 #include "airlink/AIR/AIRDialect.h"
+#include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -40,15 +40,30 @@ private:
   LogicalResult run(ModuleOp module) {
     using namespace airlink::host;
     FailureOr<func::FuncOp> program = findProgram(module);
-    if (failed(program) || failed(checkSupported(module)) || failed(buildEntries(*program)) ||
-        failed(privatizeTileBuffers(module)) || failed(lowerCopies(module)) || failed(lowerExternCalls(module)))
+    if (failed(program) || failed(checkSupported(module)))
       return failure();
-    inlineHierarchy(module, reversePoints);
+    lowerTokens(module);
     std::optional<uint8_t> byte;
     if (poison >= 0)
       byte = uint8_t(poison);
-    if (failed(placeBuffers(module, byte)))
+    std::optional<Runtime> runtime;
+    if (usesStreams(module))
+      runtime.emplace(module);
+    HerdTables herds;
+    if (failed(buildEntries(*program)) || failed(privatizeTileBuffers(module)))
       return failure();
+    if (runtime && failed(lowerStreams(module, *runtime, herds, byte)))
+      return failure();
+    dropTokens(module);
+    if (failed(lowerCopies(module)) || failed(lowerExternCalls(module)))
+      return failure();
+    inlineHierarchy(module, reversePoints);
+    if (failed(placeBuffers(module, byte, herds)))
+      return failure();
+    if (runtime) {
+      finishHerds(*runtime, herds);
+      buildBind(module);
+    }
     stripMemorySpaces(module);
     setLinkage(module);
     return success();
@@ -74,7 +89,7 @@ private:
     MLIRContext *context = module.getContext();
     auto internal = LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal);
     for (auto function : module.getOps<func::FuncOp>()) {
-      bool body = function->hasAttr("airlink.body");
+      bool body = function->hasAttr("airlink.body") || airlink::host::isTile(function);
       bool isPrivate = function.isPrivate();
       if (isPrivate)
         function->setDiscardableAttrs(DictionaryAttr::get(context));

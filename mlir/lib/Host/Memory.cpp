@@ -1,5 +1,5 @@
 // Memrefs as pointers: descriptors, buffers, memory spaces.
-#include "airlink/Host/Host.h"
+#include "airlink/Host/Streams.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -21,6 +21,10 @@ constexpr int64_t kAlignment = 64;
 // Around a guarded buffer lie bytes that belong to nobody: airlink-rt looks after each call whether they were written.
 constexpr int64_t kFrontZoneBytes = 256;
 constexpr int64_t kBackZoneBytes = 4096;
+// Of a tile's buffers: they are many, and looked after each time that a tile has run.
+constexpr int64_t kTileBackZoneBytes = 1024;
+// What a 32-bit offset reaches.
+constexpr int64_t kMaxScratchBytes = int64_t(1) << 30;
 // Behind all of them: airlink-rt closes these pages, so that what runs on and on does not reach what the process keeps
 // behind the ELF.
 constexpr int64_t kGuardBytes = 2 << 20;
@@ -90,8 +94,9 @@ void collectCallees(Value value, llvm::SetVector<StringRef> &callees, llvm::Smal
   if (!isa<MemRefType, LLVM::LLVMPointerType, LLVM::LLVMStructType>(value.getType()) || !seen.insert(value).second)
     return;
   for (Operation *user : value.getUsers()) {
-    if (auto call = dyn_cast<LLVM::CallOp>(user))
-      callees.insert(call.getCallee().value_or("a function"));
+    // Calls of services have no name: what they do with a pointer, airlink-rt checks.
+    if (auto call = dyn_cast<LLVM::CallOp>(user); call && call.getCallee())
+      callees.insert(*call.getCallee());
     else if (auto call = dyn_cast<func::CallOp>(user))
       callees.insert(call.getCallee());
     bool yields = isa<scf::YieldOp>(user);
@@ -120,15 +125,7 @@ public:
     StringRef number = function.getName();
     if (!number.consume_front("airlink.launch.") || number.getAsInteger(10, launch))
       launch = -1;
-    auto type = cast<MemRefType>(alloc->getResult(0).getType());
-    std::string text;
-    llvm::raw_string_ostream out(text);
-    int64_t space = memorySpace(type);
-    out << (space == 2 ? "L1" : space == 1 ? "L2" : "local") << '\n' << type << '\n';
-    if (auto owner = alloc->getAttrOfType<StringAttr>("airlink.owner"))
-      out << owner.getValue();
-    out << '\n';
-    llvm::interleaveComma(callees, out, [&](StringRef name) { out << "`@" << name << "`"; });
+    std::string text = bufferText(alloc, callees);
     text.push_back('\0');
     LLVM::GlobalOp block = zeroed(kFrontZoneBytes + bytes + kBackZoneBytes);
     rows.push_back({block, string(text), bytes, launch});
@@ -206,14 +203,44 @@ private:
   SmallVector<Row> rows;
 };
 
+/// Whether a service gets a pointer into the buffer, through views and casts.
+bool isTransferred(Value value, llvm::SmallPtrSetImpl<Value> &seen) {
+  if (!isa<MemRefType, LLVM::LLVMPointerType, LLVM::LLVMStructType>(value.getType()) || !seen.insert(value).second)
+    return false;
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    auto call = dyn_cast<LLVM::CallOp>(user);
+    if (call && !call.getCallee())
+      return true;
+    bool yields = isa<scf::YieldOp>(user);
+    for (Value result : yields ? user->getParentOp()->getResults() : user->getResults())
+      if (isTransferred(result, seen))
+        return true;
+    auto loop = dyn_cast<LoopLikeOpInterface>(user);
+    return loop && llvm::any_of(loop.getRegionIterArgs(), [&](Value value) { return isTransferred(value, seen); });
+  });
+}
+
 /// Where a buffer lies. Those that kernels get are guarded: what code of others writes is anybody's guess. The rest only
 /// in builds that look for mistakes, since LLVM keeps small buffers in registers and knows that nobody else writes them.
 struct Placement {
   StaticMemory &memory;
   GuardedBuffers &guarded;
   std::optional<uint8_t> poison;
+  /// Of the tile that the function runs; null for other functions.
+  TileScratch *tile = nullptr;
   int64_t stackBytes = 0;
 };
+
+/// A place in the block that each tile has for itself, between zones as those of guarded buffers.
+Value placeInScratch(OpBuilder &builder, Operation *alloc, int64_t bytes, ArrayRef<StringRef> callees,
+                     TileScratch &tile) {
+  int64_t offset = tile.bytes + kFrontZoneBytes;
+  tile.buffers.push_back({offset, bytes, bufferText(alloc, callees)});
+  tile.bytes = llvm::alignTo(offset + bytes + kTileBackZoneBytes, kAlignment);
+  Value scratch = alloc->getParentOfType<func::FuncOp>().getArgument(1);
+  return LLVM::GEPOp::create(builder, alloc->getLoc(), scratch.getType(), builder.getI8Type(), scratch,
+                             ArrayRef<LLVM::GEPArg>{int32_t(offset)});
+}
 
 LogicalResult placeBuffer(Operation *alloc, Placement &place) {
   Value buffer = alloc->getResult(0);
@@ -233,11 +260,17 @@ LogicalResult placeBuffer(Operation *alloc, Placement &place) {
   llvm::SetVector<StringRef> callees;
   llvm::SmallPtrSet<Value, 16> seen;
   collectCallees(buffer, callees, seen);
-  if (place.poison || !callees.empty()) {
+  bool isSmall = reserved <= kStackBufferBytes && place.stackBytes + reserved <= kStackBytes;
+  seen.clear();
+  if (place.tile && (place.poison || !callees.empty() || !isSmall || isTransferred(buffer, seen))) {
+    if (place.tile->bytes + reserved > kMaxScratchBytes)
+      return alloc->emitError("AL0701: the buffers of this tile are larger than 1 GiB");
+    pointer = placeInScratch(builder, alloc, *bytes, callees.getArrayRef(), *place.tile);
+  } else if (place.poison || !callees.empty()) {
     Value block = LLVM::AddressOfOp::create(builder, loc, place.guarded.add(alloc, *bytes, callees.getArrayRef()));
     pointer = LLVM::GEPOp::create(builder, loc, block.getType(), builder.getI8Type(), block,
                                   ArrayRef<LLVM::GEPArg>{int32_t(kFrontZoneBytes)});
-  } else if (reserved <= kStackBufferBytes && place.stackBytes + reserved <= kStackBytes) {
+  } else if (isSmall) {
     place.stackBytes += reserved;
     // In the entry block, so that a loop around the buffer does not grow the stack.
     builder.setInsertionPointToStart(&function.getBody().front());
@@ -259,7 +292,7 @@ LogicalResult placeBuffer(Operation *alloc, Placement &place) {
 
 } // namespace
 
-LogicalResult placeBuffers(ModuleOp module, std::optional<uint8_t> poison) {
+LogicalResult placeBuffers(ModuleOp module, std::optional<uint8_t> poison, HerdTables &tiles) {
   module.walk([](memref::DeallocOp dealloc) { dealloc.erase(); });
   StaticMemory memory(module);
   GuardedBuffers guarded(module);
@@ -270,7 +303,8 @@ LogicalResult placeBuffers(ModuleOp module, std::optional<uint8_t> poison) {
       if (isa<memref::AllocOp, memref::AllocaOp>(op))
         allocations.push_back(op);
     });
-    Placement place{memory, guarded, poison};
+    auto tile = tiles.find(function.getName());
+    Placement place{memory, guarded, poison, tile == tiles.end() ? nullptr : &tile->second.scratch};
     for (Operation *alloc : allocations)
       failed |= mlir::failed(placeBuffer(alloc, place));
   }
@@ -294,6 +328,19 @@ void stripMemorySpaces(ModuleOp module) {
     return UnrankedMemRefType::get(type.getElementType(), Attribute());
   });
   replacer.recursivelyReplaceElementsIn(module, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/true);
+}
+
+std::string bufferText(Operation *alloc, ArrayRef<StringRef> kernels) {
+  auto type = cast<MemRefType>(alloc->getResult(0).getType());
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  int64_t space = memorySpace(type);
+  out << (space == 2 ? "L1" : space == 1 ? "L2" : "local") << '\n' << type << '\n';
+  if (auto owner = alloc->getAttrOfType<StringAttr>("airlink.owner"))
+    out << owner.getValue();
+  out << '\n';
+  llvm::interleaveComma(kernels, out, [&](StringRef name) { out << "`@" << name << "`"; });
+  return text;
 }
 
 std::optional<int64_t> elementBytes(Type element) {
@@ -326,6 +373,35 @@ int64_t memorySpace(MemRefType type) {
 
 Value i64Constant(OpBuilder &builder, Location loc, int64_t value) {
   return LLVM::ConstantOp::create(builder, loc, builder.getI64Type(), builder.getI64IntegerAttr(value));
+}
+
+Value memrefAt(OpBuilder &builder, Location loc, Value pointer, MemRefType type, ArrayRef<Value> dynamic) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  (void)type.getStridesAndOffset(strides, offset);
+  // Accesses add the offset that the type names, so the buffer starts that much earlier; one that it leaves open is 0.
+  if (!ShapedType::isDynamic(offset) && offset != 0)
+    pointer = elementAddress(builder, loc, pointer, *elementBytes(type.getElementType()),
+                             i64Constant(builder, loc, -offset));
+  Value structure = LLVM::PoisonOp::create(builder, loc, descriptorType(type));
+  auto set = [&](Value value, ArrayRef<int64_t> position) {
+    structure = LLVM::InsertValueOp::create(builder, loc, structure, value, position);
+  };
+  set(pointer, {0});
+  set(pointer, {1});
+  set(i64Constant(builder, loc, ShapedType::isDynamic(offset) ? 0 : offset), {2});
+  auto word = [&](int64_t known) {
+    if (!ShapedType::isDynamic(known))
+      return i64Constant(builder, loc, known);
+    Value next = dynamic.front();
+    dynamic = dynamic.drop_front();
+    return next;
+  };
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    set(word(type.getDimSize(dim)), {3, dim});
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    set(word(strides[dim]), {4, dim});
+  return UnrealizedConversionCastOp::create(builder, loc, type, structure).getResult(0);
 }
 
 Value memrefFromPointer(OpBuilder &builder, Location loc, Value pointer, MemRefType type) {

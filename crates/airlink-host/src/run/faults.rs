@@ -1,8 +1,10 @@
 //! What the run time says, as findings.
 
+mod streams;
+
 use std::path::Path;
 
-use airlink_diag::{Finding, Findings, Reported, codes};
+use airlink_diag::{Finding, Findings, Reported, Sources, codes};
 use airlink_rt::{CallError, Fault, HostElf, LoadError, Manifest};
 
 /// Opens a host ELF.
@@ -31,9 +33,10 @@ fn load_error(path: &Path, error: &LoadError) -> Finding {
     }
 }
 
-/// A call that did not end well.
-pub(crate) fn call_error(manifest: &Manifest, error: &CallError) -> Finding {
+/// A call that did not end well. `sources` are the files that a place may be shown in.
+pub(crate) fn call_error(manifest: &Manifest, error: &CallError, sources: &Sources) -> Finding {
     match error {
+        CallError::Stream { fault, .. } => streams::finding(format!("`{}`: {error}", manifest.name), fault, sources),
         CallError::Fault { fault: Fault::Local(damage), .. } => Finding::error(
             codes::AL0716,
             format!("`{}`: {error}", manifest.name),

@@ -62,28 +62,6 @@ fn herd(body: &str) -> String {
 }
 
 #[test]
-fn channels_and_tokens_are_told_once_per_launch() {
-    let text = format!(
-        "air.channel @c [1]\n{}",
-        herd(
-            "air.channel.put @c[] (%l1[] [] []) : (memref<8xf32, 2>)
-             air.channel.get @c[] (%l1[] [] []) : (memref<8xf32, 2>)
-             %e = air.wait_all async
-             %f, %v = air.execute -> (memref<8xf32, 2>) {
-               %b = memref.alloc() : memref<8xf32, 2>
-               air.execute_terminator %b : memref<8xf32, 2>
-             }"
-        )
-    );
-    assert_eq!(
-        complaints(&text),
-        "error AL0701 line 9: launch `@named` uses channels, which the host target cannot run yet
-error AL0701 line 11: launch `@named` is asynchronous, which the host target cannot run yet
-error AL0701 line 12: launch `@named` uses `air.execute`, which the host target cannot run yet\n"
-    );
-}
-
-#[test]
 fn padding_is_refused() {
     let text = herd(
         "air.dma_memcpy_nd (%l1[] [] [], %h[0] [6] [1]) {pad_before = array<i32: 1>, pad_after = array<i32: 1>} : (memref<8xf32, 2>, memref<8xf32>)",

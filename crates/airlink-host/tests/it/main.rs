@@ -6,5 +6,6 @@ mod linking;
 mod lowering;
 mod programs;
 mod reference;
+mod streams;
 mod support;
 mod verifying;

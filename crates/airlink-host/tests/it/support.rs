@@ -6,7 +6,7 @@ use airlink_ir::{Ir, Module, parse};
 use airlink_kernel::KernelType;
 use airlink_rt::{
     Argument, BufferSet, CallError, Caller, Element, Entry, FpRules, HostElf, Manifest, ManifestArg, ManifestLaunch,
-    Placement, Role, launch_entry,
+    Placement, Role, StreamOptions, launch_entry,
 };
 
 /// An argument of a test program: its name, its type, and its role.
@@ -152,6 +152,13 @@ impl Running {
     pub fn call(&mut self, entry: Entry) -> Result<(), CallError> {
         let args = Argument::in_order(&self.buffers);
         Caller::new().unwrap().call(&self.elf, entry, &mut self.buffers, &args).map(drop)
+    }
+
+    pub fn call_with(&mut self, options: StreamOptions) -> Result<(), CallError> {
+        let args = Argument::in_order(&self.buffers);
+        let mut caller = Caller::new().unwrap();
+        caller.set_stream_options(options);
+        caller.call(&self.elf, Entry::Program, &mut self.buffers, &args).map(drop)
     }
 
     pub fn run(&mut self) {

@@ -6,6 +6,7 @@ use std::io;
 
 use crate::buffer::{BufferSet, Place, Protection};
 use crate::local::LocalDamage;
+use crate::stream::StreamFault;
 use crate::trap::{Access, RawFault};
 use crate::{Manifest, Role};
 
@@ -24,6 +25,9 @@ pub enum CallError {
     /// launch by launch can. `function` is the kernel that ran, where the machine can tell.
     #[error("{}{} {fault}", Who(launch), In(function))]
     Fault { launch: Option<LaunchName>, function: Option<String>, fault: Fault },
+    /// A launch with channels that cannot go on.
+    #[error("{} {fault}", Who(launch))]
+    Stream { launch: Option<LaunchName>, fault: StreamFault },
     #[error("{} returned error code {code}", Who(launch))]
     Code { launch: Option<LaunchName>, code: i32 },
 }

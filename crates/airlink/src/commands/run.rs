@@ -24,7 +24,8 @@ pub fn run(invocation: &mut Invocation, args: &RunArgs) -> Exit {
 }
 
 fn run_once(invocation: &mut Invocation, args: &RunArgs) -> Result<(), Reported> {
-    let mut inputs = RunInputs { seed: args.seed, arrays: IndexMap::new(), keep_intermediates: args.all };
+    let streams = args.streams.options();
+    let mut inputs = RunInputs { seed: args.seed, arrays: IndexMap::new(), keep_intermediates: args.all, streams };
     for pair in &args.args {
         let Some((name, file)) = pair.split_once('=') else {
             return Err(invocation.findings.fail(

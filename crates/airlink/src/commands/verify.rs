@@ -45,7 +45,7 @@ fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Repo
     }
     let alone = build(&ir, invocation, &loaded, &alone, &objects, &host)?;
     let steps = steps(&loaded.graph, &plan, fused, alone);
-    invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))
+    invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, args.streams.options(), &mut s.findings))
 }
 
 /// A plan in which every launch has an ELF of its own. Its findings were all made by the real plan.

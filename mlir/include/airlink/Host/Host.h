@@ -16,6 +16,35 @@ namespace airlink::host {
 /// Whether `op` is a launch, or a segment or herd that stands in no launch.
 bool isEntry(mlir::Operation *op);
 
+/// Whether `root` or what it holds puts into or gets from a channel.
+bool usesStreams(mlir::Operation *root);
+
+/// Makes integers of tokens, so that they can go through loops and frames. Between launches they say nothing that program
+/// order does not, and go.
+void lowerTokens(mlir::ModuleOp module);
+
+/// Runs what is asynchronous below `root` in program order: no token means anything there.
+void dropTokens(mlir::Operation *root);
+
+/// One dimension of an access; strides in elements. Extent and stride are index values or constants.
+struct AccessDim {
+  mlir::OpFoldResult size, stride;
+};
+
+/// What a transfer reads or writes.
+struct Access {
+  mlir::Value memref;
+  mlir::MemRefType type;
+  llvm::SmallVector<AccessDim> dims;
+  /// Address of the first element.
+  mlir::Value start;
+};
+
+/// The access of `op` that three lists describe; empty lists are the whole buffer. Fewer offsets than sizes belong to the
+/// innermost dimensions.
+mlir::FailureOr<Access> readAccess(mlir::Operation *op, mlir::Value memref, llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                                   llvm::ArrayRef<mlir::OpFoldResult> sizes, llvm::ArrayRef<mlir::OpFoldResult> strides);
+
 /// Reports everything in the module that the host target cannot run, one error per launch and reason.
 mlir::LogicalResult checkSupported(mlir::ModuleOp module);
 
@@ -32,13 +61,8 @@ mlir::LogicalResult lowerCopies(mlir::ModuleOp module);
 /// Turns calls of private functions without a body into calls with the C interface of kernels: bare pointers.
 mlir::LogicalResult lowerExternCalls(mlir::ModuleOp module);
 
-/// Turns launches, segments and herds into loops, launch points in reverse if asked.
-void inlineHierarchy(mlir::ModuleOp module, bool reversePoints);
-
-/// Gives each `memref.alloc` and `memref.alloca` a place on the stack or in static memory, those that kernels get between
-/// zones that airlink-rt watches. If `poison` is given, the buffer is filled with that byte each time the operation is
-/// reached, and all buffers are watched.
-mlir::LogicalResult placeBuffers(mlir::ModuleOp module, std::optional<uint8_t> poison);
+/// Turns launches, segments and herds into loops, launch points and tiles in reverse if asked.
+void inlineHierarchy(mlir::ModuleOp module, bool reversed);
 
 /// Drops the memory spaces from all types: on the host all of them are plain memory.
 void stripMemorySpaces(mlir::ModuleOp module);
@@ -52,6 +76,14 @@ std::optional<int64_t> bufferBytes(mlir::MemRefType type);
 
 /// Memory space as an integer: 0 is L3, 1 is L2, 2 is L1; -1 for anything else.
 int64_t memorySpace(mlir::MemRefType type);
+
+/// Level, type, owner and kernels of a buffer, each on a line: what airlink-rt says about it.
+std::string bufferText(mlir::Operation *alloc, llvm::ArrayRef<llvm::StringRef> kernels);
+
+/// A memref whose first element, offset applied, lies at `pointer`. `dynamic` are its sizes, then its strides, as far as
+/// the type does not know them, as i64.
+mlir::Value memrefAt(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer, mlir::MemRefType type,
+                     llvm::ArrayRef<mlir::Value> dynamic);
 
 /// A memref over static row-major memory at `pointer`.
 mlir::Value memrefFromPointer(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value pointer, mlir::MemRefType type);

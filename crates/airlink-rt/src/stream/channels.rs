@@ -1,0 +1,223 @@
+//! The channels of a launch: members that are put into, and a FIFO of bytes for each destination.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use super::Id;
+use super::abi::{self, RawChannel};
+use super::cursor::Cursor;
+
+/// Who moves data through an end of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Who {
+    /// A transfer that control code issued.
+    Record(Id),
+    /// A tile that waits in its call, by its number in the launch.
+    Tile(usize),
+}
+
+/// One transfer on its way into a member.
+pub(crate) struct Putter {
+    pub who: Who,
+    pub cursor: Cursor,
+    pub place: *const std::ffi::c_char,
+    /// The one destination that gets it; all if none.
+    pub only: Option<usize>,
+    pub element_bytes: usize,
+    /// Nothing else can go on: goes into the FIFOs although nobody asks for it yet.
+    pub is_forced: bool,
+    /// Order of arrival over all members.
+    pub sequence: u64,
+}
+
+/// One transfer on its way out of a FIFO.
+pub(crate) struct Getter {
+    pub who: Who,
+    pub cursor: Cursor,
+    pub place: *const std::ffi::c_char,
+    pub element_bytes: usize,
+}
+
+pub(crate) struct Member {
+    pub channel: usize,
+    pub putters: VecDeque<Putter>,
+    pub destinations: Vec<usize>,
+    pub last_put: Id,
+    /// Whoever has put into it: a herd's tile by herd and place, or control code.
+    pub writer: Option<Writer>,
+    pub put_bytes: u64,
+}
+
+/// One end of a stream belongs to one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writer {
+    Control,
+    Tile { herd: usize, x: i64, y: i64 },
+}
+
+pub(crate) struct Fifo {
+    pub channel: usize,
+    pub member: usize,
+    pub pieces: VecDeque<Piece>,
+    pub length_bytes: usize,
+    pub getters: VecDeque<Getter>,
+    pub last_get: Id,
+    pub reader: Option<Writer>,
+    pub got_bytes: u64,
+    pub element_bytes: usize,
+}
+
+/// Bytes in a FIFO, which several destinations may share.
+pub(crate) struct Piece {
+    pub bytes: Rc<Vec<u8>>,
+    pub at: usize,
+}
+
+pub(crate) struct Channel {
+    pub name: String,
+    pub is_packet: bool,
+    members: Vec<i64>,
+    destinations: Vec<i64>,
+    first_member: usize,
+    first_fifo: usize,
+}
+
+/// An index that no stream has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadIndex {
+    pub channel: String,
+    pub index: Vec<i64>,
+    pub extents: Vec<i64>,
+}
+
+#[derive(Default)]
+pub(crate) struct Channels {
+    by_table: BTreeMap<usize, usize>,
+    pub channels: Vec<Channel>,
+    pub members: Vec<Member>,
+    pub fifos: Vec<Fifo>,
+}
+
+/// More streams than any array of tiles has wires; a channel that asks for more is a mistake.
+const MAX_STREAMS: i64 = 1 << 16;
+
+impl Channels {
+    /// The channel of a table.
+    ///
+    /// # Safety
+    /// `raw` must point to a table of an ELF that is open.
+    pub(crate) unsafe fn of(&mut self, raw: *const RawChannel) -> Option<usize> {
+        if let Some(&known) = self.by_table.get(&(raw as usize)) {
+            return Some(known);
+        }
+        // SAFETY: by the promise above, also for the arrays in it.
+        let table = unsafe { &*raw };
+        let (members, destinations) =
+            unsafe { (abi::words(table.members, table.rank), abi::words(table.destinations, table.rank)) };
+        let product = |extents: &[i64]| extents.iter().try_fold(1i64, |n, &e| n.checked_mul(e));
+        let counts = product(members).zip(product(destinations));
+        let (member_count, fifo_count) =
+            counts.filter(|(m, f)| (0..=MAX_STREAMS).contains(m) && (0..=MAX_STREAMS).contains(f))?;
+        let index = self.channels.len();
+        self.channels.push(Channel {
+            // SAFETY: a C string by the table's layout.
+            name: unsafe { abi::text(table.name) },
+            is_packet: table.kind == 1,
+            members: members.to_vec(),
+            destinations: destinations.to_vec(),
+            first_member: self.members.len(),
+            first_fifo: self.fifos.len(),
+        });
+        self.members.extend((0..member_count).map(|_| Member {
+            channel: index,
+            putters: VecDeque::new(),
+            destinations: Vec::new(),
+            last_put: 0,
+            writer: None,
+            put_bytes: 0,
+        }));
+        for number in 0..fifo_count {
+            let member = self.channels[index].member_of(number as usize);
+            self.members[member].destinations.push(self.fifos.len());
+            self.fifos.push(Fifo {
+                channel: index,
+                member,
+                pieces: VecDeque::new(),
+                length_bytes: 0,
+                getters: VecDeque::new(),
+                last_get: 0,
+                reader: None,
+                got_bytes: 0,
+                element_bytes: 1,
+            });
+        }
+        self.by_table.insert(raw as usize, index);
+        Some(index)
+    }
+
+    pub(crate) fn member(&self, channel: usize, index: &[i64]) -> Result<usize, BadIndex> {
+        let channel = &self.channels[channel];
+        Ok(channel.first_member + channel.linear(&channel.members, index)?)
+    }
+
+    pub(crate) fn fifo(&self, channel: usize, index: &[i64]) -> Result<usize, BadIndex> {
+        let channel = &self.channels[channel];
+        Ok(channel.first_fifo + channel.linear(&channel.destinations, index)?)
+    }
+
+    /// `` `@inA[3]` ``
+    pub(crate) fn member_name(&self, member: usize) -> String {
+        let channel = &self.channels[self.members[member].channel];
+        channel.label(&channel.members, member - channel.first_member)
+    }
+
+    pub(crate) fn fifo_name(&self, fifo: usize) -> String {
+        let channel = &self.channels[self.fifos[fifo].channel];
+        channel.label(&channel.destinations, fifo - channel.first_fifo)
+    }
+
+    /// Everything as it was before the first transfer.
+    pub(crate) fn clear(&mut self) {
+        *self = Channels::default();
+    }
+}
+
+impl Channel {
+    /// The row-major number of an index. Indices that are left out are 0.
+    fn linear(&self, extents: &[i64], index: &[i64]) -> Result<usize, BadIndex> {
+        let bad = || BadIndex { channel: self.name.clone(), index: index.to_vec(), extents: extents.to_vec() };
+        if index.len() > extents.len() {
+            return Err(bad());
+        }
+        let mut number = 0;
+        for (i, &extent) in extents.iter().enumerate() {
+            let at = index.get(i).copied().unwrap_or(0);
+            if at < 0 || at >= extent {
+                return Err(bad());
+            }
+            number = number * extent as usize + at as usize;
+        }
+        Ok(number)
+    }
+
+    /// The member that feeds a destination: an extent of 1 is spread over that of the destinations.
+    fn member_of(&self, number: usize) -> usize {
+        let (mut rest, mut scale, mut member) = (number, 1, 0);
+        for (&extent, &destinations) in self.members.iter().zip(&self.destinations).rev() {
+            let at = rest % destinations.max(1) as usize;
+            rest /= destinations.max(1) as usize;
+            member += if extent == 1 { 0 } else { at.min(extent as usize - 1) * scale };
+            scale *= extent as usize;
+        }
+        self.first_member + member
+    }
+
+    fn label(&self, extents: &[i64], number: usize) -> String {
+        let mut rest = number as u64;
+        let mut index: Vec<u64> =
+            extents.iter().rev().map(|&e| (rest % e.max(1) as u64, rest /= e.max(1) as u64).0).collect();
+        index.reverse();
+        let index: Vec<String> = index.iter().map(u64::to_string).collect();
+        format!("`@{}[{}]`", self.name, index.join(", "))
+    }
+}

@@ -1,0 +1,311 @@
+//! The memory that transfers of a launch touch: arguments of the program, and the L1 and L2 buffers of its segments.
+//!
+//! A buffer of a segment has an address of its own that no memory lies at. It gets memory when the first transfer that
+//! touches it starts, and gives it back when the last one is done: control code may issue thousands of loop iterations
+//! ahead, each with its own buffer, without using more memory than is in use at a time.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::cursor::Pattern;
+use super::{Id, Records};
+use crate::buffer::margin_byte;
+use crate::local::LocalName;
+use crate::{LocalDamage, Side};
+
+/// Where buffers without memory lie: no address of x86-64 or AArch64 starts like this, so that a stray use faults.
+const FIRST_VIRTUAL: usize = 0x1000_0000_0000_0000;
+/// Zones around each buffer that nobody may write, as around the static ones of an ELF.
+const FRONT_BYTES: usize = 256;
+const BACK_BYTES: usize = 1024;
+const ALIGNMENT: usize = 64;
+
+/// What may be done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    Write,
+    Read,
+    Nothing,
+}
+
+pub(crate) struct Object {
+    pub(crate) base: usize,
+    pub(crate) size_bytes: usize,
+    /// Where its bytes are; none as long as nobody needs them.
+    real: Option<usize>,
+    block: Option<Block>,
+    poison: Option<u8>,
+    pub(crate) right: Right,
+    /// For messages: an argument's name, or level and type of a buffer.
+    pub(crate) name: LocalName,
+    accesses: Vec<Access>,
+    is_local: bool,
+}
+
+/// What an operation that is not done yet does to an object.
+struct Access {
+    id: Id,
+    hull: (usize, usize),
+    /// None for all of the hull.
+    shape: Option<(usize, Rc<Pattern>)>,
+    writes: bool,
+}
+
+/// Memory of one buffer between its zones.
+struct Block {
+    bytes: Vec<u8>,
+    start: usize,
+    size_bytes: usize,
+}
+
+impl Block {
+    fn new(size_bytes: usize) -> Block {
+        let bytes = vec![0u8; FRONT_BYTES + size_bytes + BACK_BYTES + ALIGNMENT];
+        let start = (bytes.as_ptr() as usize + FRONT_BYTES).next_multiple_of(ALIGNMENT);
+        let mut block = Block { bytes, start, size_bytes };
+        for at in block.zones().0.chain(block.zones().1) {
+            let offset = at - block.bytes.as_ptr() as usize;
+            block.bytes[offset] = margin_byte(at);
+        }
+        block
+    }
+
+    fn zones(&self) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+        let end = self.start + self.size_bytes;
+        (self.start - FRONT_BYTES..self.start, end..end + BACK_BYTES)
+    }
+
+    fn damage(&self, name: &LocalName) -> Option<LocalDamage> {
+        let is_damaged = |at: &usize| self.bytes[*at - self.bytes.as_ptr() as usize] != margin_byte(*at);
+        let (front, back) = self.zones();
+        let (side, reach, zone) = if let Some(last) = back.clone().rev().find(is_damaged) {
+            (Side::After, last + 1 - back.start, BACK_BYTES)
+        } else if let Some(first) = front.clone().find(is_damaged) {
+            (Side::Before, front.end - first, FRONT_BYTES)
+        } else {
+            return None;
+        };
+        Some(LocalDamage {
+            launch: None,
+            buffer: name.clone(),
+            side,
+            reach_bytes: reach as u64,
+            is_open_ended: reach == zone,
+        })
+    }
+}
+
+/// A use of memory that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BadAccess {
+    /// No buffer lies there.
+    Nowhere,
+    /// Bytes in front of the buffer and behind its end.
+    Outside { object: String, before_bytes: u64, after_bytes: u64 },
+    /// Writing a static argument, or using one that is dead.
+    Forbidden { object: String, right: Right },
+}
+
+pub(crate) struct Memory {
+    objects: BTreeMap<usize, Object>,
+    next_virtual: usize,
+    free: BTreeMap<usize, Vec<Block>>,
+    pub(crate) block_bytes: u64,
+    /// The first zone that was found damaged.
+    pub(crate) damage: Option<LocalDamage>,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Memory {
+        Memory {
+            objects: BTreeMap::new(),
+            next_virtual: FIRST_VIRTUAL,
+            free: BTreeMap::new(),
+            block_bytes: 0,
+            damage: None,
+        }
+    }
+
+    /// Registers an argument. One that lies in another one is part of that.
+    pub(crate) fn add_argument(&mut self, name: &str, base: usize, size_bytes: usize, right: Right) {
+        let name = LocalName { level: "L3".into(), ty: name.into(), owner: String::new(), kernels: String::new() };
+        if let Some(object) = self.find(base).and_then(|b| self.objects.get_mut(&b)) {
+            object.size_bytes = object.size_bytes.max(base + size_bytes - object.base);
+            return;
+        }
+        self.insert(base, size_bytes, Some(base), None, right, name, false);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of one object")]
+    fn insert(
+        &mut self,
+        base: usize,
+        size_bytes: usize,
+        real: Option<usize>,
+        poison: Option<u8>,
+        right: Right,
+        name: LocalName,
+        is_local: bool,
+    ) {
+        let accesses = Vec::new();
+        let object = Object { base, size_bytes, real, block: None, poison, right, name, accesses, is_local };
+        self.objects.insert(base, object);
+    }
+
+    /// A new buffer of a segment. `needs_address`: code touches it, not only transfers.
+    pub(crate) fn allocate(
+        &mut self,
+        name: LocalName,
+        size_bytes: usize,
+        poison: Option<u8>,
+        needs_address: bool,
+    ) -> usize {
+        if needs_address {
+            let block = self.block(size_bytes, poison);
+            let start = block.start;
+            self.insert(start, size_bytes, Some(start), poison, Right::Write, name, true);
+            if let Some(object) = self.objects.get_mut(&start) {
+                object.block = Some(block);
+            }
+            return start;
+        }
+        let base = self.next_virtual;
+        self.next_virtual = self.next_virtual.wrapping_add((size_bytes + (4 << 10)).next_multiple_of(4 << 10));
+        self.insert(base, size_bytes, None, poison, Right::Write, name, true);
+        base
+    }
+
+    fn block(&mut self, size_bytes: usize, poison: Option<u8>) -> Block {
+        let mut block = match self.free.get_mut(&size_bytes).and_then(Vec::pop) {
+            Some(block) => block,
+            None => {
+                self.block_bytes += size_bytes as u64;
+                Block::new(size_bytes)
+            }
+        };
+        if let Some(byte) = poison {
+            let first = block.start - block.bytes.as_ptr() as usize;
+            block.bytes[first..first + size_bytes].fill(byte);
+        }
+        block
+    }
+
+    /// The object that holds an address, by its base.
+    pub(crate) fn find(&self, address: usize) -> Option<usize> {
+        let (base, object) = self.objects.range(..=address).next_back()?;
+        (address - base < object.size_bytes.max(1)).then_some(*base)
+    }
+
+    pub(crate) fn get(&self, base: usize) -> Option<&Object> {
+        self.objects.get(&base)
+    }
+
+    /// The object that an access stays in.
+    pub(crate) fn check(&self, start: usize, hull: (usize, usize), writes: bool) -> Result<Option<usize>, BadAccess> {
+        if hull.0 == hull.1 {
+            return Ok(None);
+        }
+        let base = self.find(start).or_else(|| self.find(hull.0)).ok_or(BadAccess::Nowhere)?;
+        let object = self.objects.get(&base).ok_or(BadAccess::Nowhere)?;
+        let end = base + object.size_bytes;
+        if hull.0 < base || hull.1 > end {
+            return Err(BadAccess::Outside {
+                object: object.describe(),
+                before_bytes: base.saturating_sub(hull.0) as u64,
+                after_bytes: hull.1.saturating_sub(end) as u64,
+            });
+        }
+        let is_allowed = object.right == Right::Write || (object.right == Right::Read && !writes);
+        match is_allowed {
+            true => Ok(Some(base)),
+            false => Err(BadAccess::Forbidden { object: object.describe(), right: object.right }),
+        }
+    }
+
+    /// Notes what `id` will do to an object, and returns what it has to wait for.
+    pub(crate) fn claim(
+        &mut self,
+        base: usize,
+        id: Id,
+        hull: (usize, usize),
+        shape: Option<(usize, Rc<Pattern>)>,
+        writes: bool,
+        records: &Records,
+    ) -> Vec<Id> {
+        let Some(object) = self.objects.get_mut(&base) else { return Vec::new() };
+        let mut waits = Vec::new();
+        object.accesses.retain(|a| {
+            if records.is_done(a.id) {
+                return false;
+            }
+            let meets = a.hull.0 < hull.1 && hull.0 < a.hull.1 && !is_apart(&a.shape, &shape);
+            if !meets || !(a.writes || writes) {
+                return true;
+            }
+            waits.push(a.id);
+            // Whoever comes later and meets this one meets us too.
+            let is_covered = writes && hull.0 <= a.hull.0 && a.hull.1 <= hull.1 && shape.is_none();
+            !is_covered
+        });
+        object.accesses.push(Access { id, hull, shape, writes });
+        waits
+    }
+
+    /// What is not done yet with an object.
+    pub(crate) fn pending(&self, base: usize, writes: bool, records: &Records) -> Vec<Id> {
+        let Some(object) = self.objects.get(&base) else { return Vec::new() };
+        let conflicting = object.accesses.iter().filter(|a| (a.writes || writes) && !records.is_done(a.id));
+        conflicting.map(|a| a.id).collect()
+    }
+
+    /// Where an address lies in memory.
+    pub(crate) fn real(&mut self, address: usize) -> usize {
+        let Some(base) = self.find(address) else { return address };
+        let Some(object) = self.objects.get(&base) else { return address };
+        if let Some(real) = object.real {
+            return real + (address - base);
+        }
+        let (size_bytes, poison) = (object.size_bytes, object.poison);
+        let block = self.block(size_bytes, poison);
+        let start = block.start;
+        if let Some(object) = self.objects.get_mut(&base) {
+            object.real = Some(start);
+            object.block = Some(block);
+        }
+        start + (address - base)
+    }
+
+    /// Takes a buffer away.
+    pub(crate) fn release(&mut self, base: usize) {
+        if let Some(object) = self.objects.remove(&base)
+            && let Some(block) = object.block
+        {
+            self.damage = self.damage.take().or_else(|| block.damage(&object.name));
+            self.free.entry(block.size_bytes).or_default().push(block);
+        }
+    }
+
+    /// Takes all buffers of segments away.
+    pub(crate) fn release_locals(&mut self) {
+        let locals: Vec<usize> = self.objects.values().filter(|o| o.is_local).map(|o| o.base).collect();
+        locals.into_iter().for_each(|base| self.release(base));
+        self.objects.values_mut().for_each(|o| o.accesses.clear());
+        self.next_virtual = FIRST_VIRTUAL;
+    }
+}
+
+impl Object {
+    fn describe(&self) -> String {
+        match self.is_local {
+            true => format!("the {} buffer `{}` of {}", self.name.level, self.name.ty, self.name.owner),
+            false => format!("`{}`", self.name.ty),
+        }
+    }
+}
+
+fn is_apart(a: &Option<(usize, Rc<Pattern>)>, b: &Option<(usize, Rc<Pattern>)>) -> bool {
+    match (a, b) {
+        (Some((a_start, a)), Some((b_start, b))) => a.is_apart(*a_start, b, *b_start),
+        _ => false,
+    }
+}

@@ -1,0 +1,373 @@
+//! Coroutines: control code on the caller's stack of a call, each tile on one of its own.
+
+use std::ffi::c_void;
+use std::io;
+use std::time::Instant;
+
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+
+use super::abi::{RawHerd, TileFunction};
+use super::channels::Writer;
+use super::engine::{Active, Control, Engine, HerdRun, with};
+use super::memory::Right;
+use super::scratch::{Scratch, ScratchPool};
+use super::{Id, Schedule, StreamFault, StreamOptions, abi};
+use crate::load::EntryFunction;
+use crate::trap::{self, Completed, Exit, GuardedStack};
+
+/// Stack of a tile. Cores have a few KiB; host code of kernels needs more, and pages that are never touched cost nothing.
+const TILE_STACK_BYTES: usize = 256 << 10;
+
+type TileCoroutine = Coroutine<(), (), Exit, GuardedStack>;
+
+/// One tile of a herd.
+pub(crate) struct Tile {
+    pub herd: Id,
+    pub site: *const RawHerd,
+    pub x: i64,
+    pub y: i64,
+    coroutine: Option<TileCoroutine>,
+    guard: (std::ops::Range<usize>, usize),
+    yielder: *const Yielder<(), ()>,
+    pub scratch: Option<Scratch>,
+    /// The end of a channel that its call waits at: a FIFO for a get, a member for a put.
+    pub waits_in: Option<WaitsIn>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsIn {
+    Get(usize),
+    Put(usize),
+}
+
+/// What tiles need and calls can share.
+#[derive(Default)]
+pub(crate) struct Pools {
+    stacks: Vec<GuardedStack>,
+    scratch: ScratchPool,
+}
+
+/// Stacks and memory for programs with channels.
+pub(crate) struct Host {
+    pub options: StreamOptions,
+    pools: Pools,
+}
+
+/// An argument: its name, where it is, how large, and what may be done with it.
+pub(crate) struct StreamArgument<'a> {
+    pub name: &'a str,
+    pub start: usize,
+    pub size_bytes: usize,
+    pub right: Right,
+}
+
+/// How a program with channels ended.
+pub(crate) struct Ended {
+    pub exit: Exit,
+    pub fault: Option<StreamFault>,
+    /// The launch that ran last, by its index.
+    pub launch: i64,
+}
+
+impl Host {
+    pub(crate) fn new() -> Host {
+        Host { options: StreamOptions::default(), pools: Pools::default() }
+    }
+}
+
+/// Runs an entry and the tiles that it starts until all have ended, or cannot.
+pub(crate) fn run(
+    host: &mut Host,
+    stack: &mut GuardedStack,
+    gap: fn(&mut dyn FnMut() -> i32) -> i32,
+    function: EntryFunction,
+    pointers: &[*mut c_void],
+    arguments: &[StreamArgument<'_>],
+) -> Ended {
+    let mut engine = Box::new(Engine::new(host.options));
+    engine.pools = std::mem::take(&mut host.pools);
+    for argument in arguments {
+        engine.memory.add_argument(argument.name, argument.start, argument.size_bytes, argument.right);
+    }
+    let engine: *mut Engine = Box::into_raw(engine);
+    // SAFETY: the box is ours and stays where it is until it is taken back below.
+    let active = unsafe { Active::new(engine) };
+    let guard = (stack.guard(), stack.end());
+    let (args, count) = (pointers.as_ptr(), pointers.len() as u64);
+    let body = move |yielder: &Yielder<(), ()>, ()| {
+        with(|e| e.control_yielder = yielder);
+        trap::keep_link();
+        let start = Instant::now();
+        // SAFETY: the entry has this type by its ABI version, and gets one valid pointer for each argument of its
+        // manifest; each buffer is at least as large as the manifest says.
+        let code = gap(&mut || unsafe { function(args, count) });
+        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Exit::Ok(Completed { code, nanoseconds })
+    };
+    // SAFETY: the closure borrows `pointers` through a raw pointer; the coroutine ends, or is reset, before this function
+    // returns.
+    let mut control = unsafe { Coroutine::with_stack_unchecked(stack, body) };
+    let exit = turns(&mut control, &guard);
+    if !control.done() {
+        // SAFETY: what is left on the stack are frames of ELF code and of our services, which hold nothing to drop.
+        unsafe { control.force_reset() };
+    }
+    drop(active);
+    // SAFETY: from the box above; nobody uses the pointer any more.
+    let mut engine = unsafe { Box::from_raw(engine) };
+    engine.drop_tiles();
+    host.pools = std::mem::take(&mut engine.pools);
+    // Blocks belong to the tables of an ELF that may be closed by the next call.
+    host.pools.scratch.clear();
+    let fault = engine.fault.take();
+    Ended { exit: exit.unwrap_or(Exit::Ok(Completed { code: 0, nanoseconds: 0 })), fault, launch: engine.launch }
+}
+
+/// Lets control code and tiles take turns; how the first of them ended that did not just return 0.
+fn turns<'s>(
+    control: &mut Coroutine<(), (), Exit, &'s mut GuardedStack>,
+    guard: &(std::ops::Range<usize>, usize),
+) -> Option<Exit> {
+    let mut exit = None;
+    loop {
+        match with(Engine::next)? {
+            Next::Control => match trap::resume(control, guard.clone(), ()) {
+                CoroutineResult::Yield(()) => {}
+                CoroutineResult::Return(Exit::Ok(done)) => {
+                    with(|e| e.control = Control::Done);
+                    exit = Some(Exit::Ok(done));
+                    if done.code != 0 {
+                        return exit;
+                    }
+                }
+                CoroutineResult::Return(fault) => return Some(fault),
+            },
+            Next::Tile(tile) => {
+                if let Some(fault) = run_tile(tile) {
+                    return Some(Exit::Err(fault));
+                }
+            }
+            Next::End => return exit,
+        }
+    }
+}
+
+/// Lets a tile run until it waits or ends; the fault that ended it.
+fn run_tile(number: usize) -> Option<trap::RawFault> {
+    let (mut coroutine, guard) = with(|e| {
+        e.current = Some(number);
+        let tile = &mut e.tiles[number];
+        tile.coroutine.take().map(|c| (c, tile.guard.clone()))
+    })??;
+    let result = trap::resume(&mut coroutine, guard, ());
+    with(|e| {
+        e.current = None;
+        match result {
+            CoroutineResult::Yield(()) => {
+                e.tiles[number].coroutine = Some(coroutine);
+                None
+            }
+            CoroutineResult::Return(exit) => {
+                e.tile_ended(number, coroutine.into_stack());
+                exit.err()
+            }
+        }
+    })?
+}
+
+/// Who goes on.
+enum Next {
+    Control,
+    Tile(usize),
+    /// Nobody, or there is a fault.
+    End,
+}
+
+/// Gives the turn away. Called by services that wait.
+pub(crate) fn suspend() {
+    let yielder = with(|e| match e.current {
+        Some(tile) => e.tiles[tile].yielder,
+        None => e.control_yielder,
+    });
+    let Some(yielder) = yielder.filter(|y| !y.is_null()) else { return };
+    // SAFETY: the yielder lives on the stack that we run on, for as long as its coroutine.
+    unsafe { (*yielder).suspend(()) };
+    // Whoever resumed us may be another frame than before.
+    trap::keep_link();
+}
+
+impl Engine {
+    fn next(&mut self) -> Next {
+        loop {
+            self.pump();
+            if self.fault.is_some() {
+                return Next::End;
+            }
+            if self.control_can_go() {
+                self.control = Control::Runs;
+                self.current = None;
+                return Next::Control;
+            }
+            if let Some(tile) = self.pick() {
+                return Next::Tile(tile);
+            }
+            if self.control == Control::Done {
+                return Next::End;
+            }
+            if self.control != Control::Yields && !self.repeat_relay() && !self.force() {
+                self.report_deadlock();
+                return Next::End;
+            }
+        }
+    }
+
+    fn control_can_go(&self) -> bool {
+        match &self.control {
+            Control::Runs => true,
+            Control::Waits(ids) => ids.iter().all(|&id| self.records.is_done(id)),
+            Control::Ends => self.records.pending == 0,
+            Control::Yields => self.runnable.is_empty(),
+            Control::Done => false,
+        }
+    }
+
+    fn pick(&mut self) -> Option<usize> {
+        match self.options.schedule {
+            Schedule::Oldest => self.runnable.pop_front(),
+            Schedule::Newest => self.runnable.pop_back(),
+            Schedule::Seeded(_) => {
+                let count = self.runnable.len();
+                if count == 0 {
+                    return None;
+                }
+                // xorshift64: Marsaglia, Xorshift RNGs, 2003.
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                self.runnable.remove((self.random % count as u64) as usize)
+            }
+        }
+    }
+
+    pub(crate) fn start_herd(
+        &mut self,
+        id: Id,
+        site: *const RawHerd,
+        code: TileFunction,
+        size: (i64, i64),
+        mut frame: Vec<i64>,
+    ) {
+        // SAFETY: a table of an ELF that is open.
+        let table = unsafe { &*site };
+        // SAFETY: as above.
+        for access in unsafe { abi::words(table.accesses, table.access_count) } {
+            if let Some(word) = frame.get_mut(access.word as usize) {
+                *word = self.memory.real(*word as usize) as i64;
+            }
+        }
+        let left = size.0.max(0).saturating_mul(size.1.max(0)) as usize;
+        if left == 0 {
+            self.records.complete(id);
+            return;
+        }
+        let frame = frame.into_boxed_slice();
+        let words = frame.as_ptr() as usize;
+        self.herds.insert(id, HerdRun { left, frame });
+        // Rows of tiles from the far end of a cascade on, so that who feeds others runs first.
+        for y in (0..size.1).rev() {
+            for x in 0..size.0 {
+                if let Err(error) = self.start_tile(id, site, code, (x, y), words) {
+                    self.fail(StreamFault::Stack(error.to_string()));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn start_tile(
+        &mut self,
+        herd: Id,
+        site: *const RawHerd,
+        code: TileFunction,
+        (x, y): (i64, i64),
+        frame: usize,
+    ) -> io::Result<()> {
+        let number = self.tiles.len();
+        let stack = match self.pools.stacks.pop() {
+            Some(stack) => stack,
+            None => GuardedStack::new(TILE_STACK_BYTES)?,
+        };
+        let guard = (stack.guard(), stack.end());
+        // SAFETY: a table of an ELF that is open.
+        let scratch = unsafe { self.pools.scratch.take(site) };
+        let block = scratch.as_ref().map_or(0, Scratch::start);
+        let body = move |yielder: &Yielder<(), ()>, ()| {
+            with(|e| e.tiles[number].yielder = yielder);
+            trap::keep_link();
+            // SAFETY: the function has this type by the layout of the herd's table; the frame and the block of scratch
+            // memory stay until the tile has ended.
+            unsafe { code(frame as *const i64, block as *mut c_void, x, y) };
+            Exit::Ok(Completed { code: 0, nanoseconds: 0 })
+        };
+        self.tiles.push(Tile {
+            herd,
+            site,
+            x,
+            y,
+            coroutine: Some(Coroutine::with_stack(stack, body)),
+            guard,
+            yielder: std::ptr::null(),
+            scratch,
+            waits_in: None,
+        });
+        self.runnable.push_back(number);
+        Ok(())
+    }
+
+    fn tile_ended(&mut self, number: usize, stack: GuardedStack) {
+        self.pools.stacks.push(stack);
+        let tile = &mut self.tiles[number];
+        let herd = tile.herd;
+        if let Some(scratch) = tile.scratch.take() {
+            if let Some(damage) = scratch.damage() {
+                self.fail(StreamFault::Damage(damage));
+            }
+            self.pools.scratch.give_back(scratch);
+        }
+        if let Some(run) = self.herds.get_mut(&herd) {
+            run.left -= 1;
+            if run.left == 0 {
+                self.herds.remove(&herd);
+                self.records.complete(herd);
+            }
+        }
+    }
+
+    /// After a fault: what tiles have left on their stacks.
+    fn drop_tiles(&mut self) {
+        for tile in &mut self.tiles {
+            if let Some(mut coroutine) = tile.coroutine.take() {
+                // SAFETY: what is left on the stack are frames of ELF code and of our services, which hold nothing that
+                // must be dropped.
+                unsafe { coroutine.force_reset() };
+                self.pools.stacks.push(coroutine.into_stack());
+            }
+            // The block may be damaged; a new one is cheap.
+            tile.scratch = None;
+        }
+        self.tiles.clear();
+    }
+
+    /// Who runs: the tile, by what it is in its herd.
+    pub(crate) fn writer(&self) -> Writer {
+        match self.current.and_then(|t| self.tiles.get(t)) {
+            Some(tile) => {
+                // SAFETY: a table of an ELF that is open.
+                let symbol = unsafe { (*tile.site).symbol };
+                let herd = if symbol.is_null() { tile.site as usize } else { symbol as usize };
+                Writer::Tile { herd, x: tile.x, y: tile.y }
+            }
+            None => Writer::Control,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Moving bytes through channels.
+
+use std::rc::Rc;
+
+use super::abi::{self, RawSite};
+use super::channels::{Getter, Piece, Putter, Who, Writer};
+use super::cursor::{Cursor, Pattern};
+use super::engine::{Engine, Relay};
+use super::records::{Kind, Transfer, What};
+use super::{Id, StreamFault};
+
+/// Bytes that a tile puts ahead of who gets them before it lets others run. Larger is no faster: it then leaves the cache.
+const TILE_AHEAD_BYTES: usize = 128 << 10;
+
+impl Engine {
+    /// Reads the words of a put or get: its end of the channel and its pattern.
+    ///
+    /// # Safety
+    /// `site` and `words` must be those of a call by an ELF that is open.
+    pub(crate) unsafe fn read_transfer(
+        &mut self,
+        site: *const RawSite,
+        start: usize,
+        words: *const i64,
+        is_put: bool,
+    ) -> Option<Transfer> {
+        // SAFETY: by the promise above.
+        let table = unsafe { &*site };
+        let has_destination = is_put && table.flags & abi::HAS_DESTINATION != 0;
+        let count = table.index_count + i64::from(has_destination) + 2 * table.rank;
+        // SAFETY: as above; the layout says how many words there are.
+        let (all, padding) = unsafe { (abi::words(words, count), abi::words(table.padding, 2 * table.rank)) };
+        let (index, rest) = all.split_at_checked(table.index_count as usize)?;
+        let (destination, rest) = rest.split_at_checked(usize::from(has_destination))?;
+        let (sizes, strides) = rest.split_at_checked(table.rank as usize)?;
+        // SAFETY: the channel's table is part of the same ELF.
+        let place = || unsafe { abi::text(table.place) };
+        let Ok(pattern) = Pattern::new(sizes, strides, padding, table.element_bytes as usize) else {
+            self.fail(StreamFault::TooLarge { place: place() });
+            return None;
+        };
+        // SAFETY: as above.
+        let Some(channel) = (unsafe { self.channels.of(table.channel) }) else {
+            self.fail(StreamFault::TooLarge { place: place() });
+            return None;
+        };
+        let end = match is_put {
+            true => self.channels.member(channel, index),
+            false => self.channels.fifo(channel, index),
+        };
+        let end = match end {
+            Ok(end) => end,
+            Err(bad) => {
+                let (channel, index, extents) = (bad.channel, bad.index, bad.extents);
+                self.fail(StreamFault::Index { channel, index, extents, place: place() });
+                return None;
+            }
+        };
+        let only = match destination.first() {
+            None => None,
+            Some(&number) => {
+                let destinations = &self.channels.members[end].destinations;
+                let Some(&fifo) = usize::try_from(number).ok().and_then(|n| destinations.get(n)) else {
+                    let (index, extents) = (vec![number], vec![destinations.len() as i64]);
+                    let channel = self.channels.channels[channel].name.clone();
+                    self.fail(StreamFault::Index { channel, index, extents, place: place() });
+                    return None;
+                };
+                Some(fifo)
+            }
+        };
+        Some(Transfer { site, start, pattern: Rc::new(pattern), end, only })
+    }
+
+    pub(crate) fn issue_put(&mut self, transfer: Transfer, tokens: &[i64]) -> Id {
+        // SAFETY: the site of a transfer lies in an ELF that is open.
+        let site = unsafe { &*transfer.site };
+        let what = format!("a put into {}", self.channels.member_name(transfer.end));
+        if !self.claim_end(transfer.end, true, Writer::Control, site) {
+            return 0;
+        }
+        let touched = self.touched(transfer.start, &transfer.pattern, false, &what, site.place);
+        let waits = [self.channels.members[transfer.end].last_put];
+        let end = transfer.end;
+        let what = What::Put(end, site.place);
+        self.channels.members[end].last_put = self.records.next();
+        self.note_relay(&transfer, site.flags, true);
+        self.issue(Kind::Put(transfer), what, touched.as_slice(), &waits, tokens)
+    }
+
+    pub(crate) fn issue_get(&mut self, transfer: Transfer, tokens: &[i64]) -> Id {
+        // SAFETY: as above.
+        let site = unsafe { &*transfer.site };
+        let what = format!("a get from {}", self.channels.fifo_name(transfer.end));
+        if !self.claim_end(transfer.end, false, Writer::Control, site) {
+            return 0;
+        }
+        let touched = self.touched(transfer.start, &transfer.pattern, true, &what, site.place);
+        let waits = [self.channels.fifos[transfer.end].last_get];
+        let end = transfer.end;
+        let what = What::Get(end, site.place);
+        self.channels.fifos[end].last_get = self.records.next();
+        self.note_relay(&transfer, site.flags, false);
+        self.issue(Kind::Get(transfer), what, touched.as_slice(), &waits, tokens)
+    }
+
+    /// Remembers the parts of a relay the first time that they are issued.
+    fn note_relay(&mut self, transfer: &Transfer, flags: i64, is_put: bool) {
+        if flags & abi::IS_RELAY == 0 {
+            return;
+        }
+        let Some(object) = self.memory.find(transfer.start) else { return };
+        let id = self.records.next();
+        match self.relays.iter_mut().find(|r| r.object == object) {
+            Some(relay) if is_put && !relay.puts.iter().any(|p| p.site == transfer.site) => {
+                relay.puts.push(transfer.clone());
+                relay.last = id;
+            }
+            Some(_) => {}
+            None if !is_put => {
+                self.relays.push(Relay { object, get: transfer.clone(), puts: Vec::new(), last: id });
+            }
+            None => {}
+        }
+    }
+
+    /// Whether `who` may use this end of a stream: others that use it must come in an order that the program gives.
+    pub(crate) fn claim_end(&mut self, end: usize, is_put: bool, who: Writer, site: &RawSite) -> bool {
+        let channels = &mut self.channels;
+        let (channel, owner) = match is_put {
+            true => (channels.members[end].channel, &mut channels.members[end].writer),
+            false => (channels.fifos[end].channel, &mut channels.fifos[end].reader),
+        };
+        let before = *owner.get_or_insert(who);
+        if before == who || channels.channels[channel].is_packet {
+            return true;
+        }
+        let (stream, name) = match is_put {
+            true => (self.channels.member_name(end), "puts into"),
+            false => (self.channels.fifo_name(end), "gets from"),
+        };
+        let (first, second) = (self.writer_name(before), self.writer_name(who));
+        // SAFETY: a text of the ELF.
+        let place = unsafe { abi::text(site.place) };
+        self.fail(StreamFault::Shared { stream, end: name, first, second, place });
+        false
+    }
+
+    pub(crate) fn start_put(&mut self, id: Id, transfer: &Transfer) {
+        // SAFETY: the site of a transfer lies in an ELF that is open.
+        let site = unsafe { &*transfer.site };
+        let start = self.memory.real(transfer.start);
+        let cursor = Cursor::new(transfer.pattern.clone(), start);
+        self.add_putter(Who::Record(id), transfer, cursor, site);
+    }
+
+    pub(crate) fn add_putter(&mut self, who: Who, transfer: &Transfer, cursor: Cursor, site: &RawSite) {
+        self.sequence += 1;
+        let member = &mut self.channels.members[transfer.end];
+        member.putters.push_back(Putter {
+            who,
+            cursor,
+            place: site.place,
+            only: transfer.only,
+            element_bytes: site.element_bytes as usize,
+            is_forced: false,
+            sequence: self.sequence,
+        });
+        self.work.push_back(transfer.end);
+    }
+
+    pub(crate) fn start_get(&mut self, id: Id, transfer: &Transfer) {
+        // SAFETY: as above.
+        let site = unsafe { &*transfer.site };
+        let start = self.memory.real(transfer.start);
+        let cursor = Cursor::new(transfer.pattern.clone(), start);
+        self.add_getter(Who::Record(id), transfer.end, cursor, site);
+    }
+
+    pub(crate) fn add_getter(&mut self, who: Who, fifo: usize, cursor: Cursor, site: &RawSite) {
+        let element_bytes = site.element_bytes as usize;
+        self.channels.fifos[fifo].getters.push_back(Getter { who, cursor, place: site.place, element_bytes });
+        self.deliver(fifo);
+        let fifo = &self.channels.fifos[fifo];
+        if !fifo.getters.is_empty() {
+            self.work.push_back(fifo.member);
+        }
+    }
+
+    /// Hands the bytes of a FIFO to who waits for them.
+    fn deliver(&mut self, number: usize) {
+        loop {
+            let fifo = &mut self.channels.fifos[number];
+            let Some(getter) = fifo.getters.front_mut() else { return };
+            while let Some(piece) = fifo.pieces.front_mut().filter(|_| getter.cursor.left() > 0) {
+                let bytes = &piece.bytes[piece.at..];
+                // SAFETY: what a get writes was checked when it was issued or called, and its owner waits.
+                let count = unsafe { getter.cursor.scatter(bytes) };
+                piece.at += count;
+                fifo.length_bytes -= count;
+                fifo.got_bytes += count as u64;
+                if piece.at == piece.bytes.len()
+                    && let Some(piece) = fifo.pieces.pop_front()
+                    && Rc::strong_count(&piece.bytes) == 1
+                {
+                    self.buffered_bytes -= piece.bytes.len() as u64;
+                }
+            }
+            if getter.cursor.left() > 0 {
+                return;
+            }
+            let who = getter.who;
+            fifo.getters.pop_front();
+            let member = fifo.member;
+            // There is room again.
+            if !self.channels.members[member].putters.is_empty() {
+                self.work.push_back(member);
+            }
+            self.transfer_done(who);
+        }
+    }
+
+    fn transfer_done(&mut self, who: Who) {
+        match who {
+            Who::Record(id) => self.records.complete(id),
+            Who::Tile(tile) => {
+                self.tiles[tile].waits_in = None;
+                // The tile that runs just goes on.
+                if self.current != Some(tile) {
+                    self.runnable.push_back(tile);
+                }
+            }
+        }
+    }
+
+    /// Lets the first putter of a member go on as far as it can.
+    pub(crate) fn put_some(&mut self, number: usize) {
+        loop {
+            let Some(putter) = self.channels.members[number].putters.front() else { return };
+            let left = putter.cursor.left();
+            let count = self.room(number, left);
+            if left > 0 && count == 0 {
+                return;
+            }
+            let fifos = match putter.only {
+                Some(fifo) => vec![fifo],
+                None => self.channels.members[number].destinations.clone(),
+            };
+            if left > 0 && !self.move_into(number, &fifos, count) {
+                return;
+            }
+            let member = &mut self.channels.members[number];
+            if member.putters.front().is_some_and(|p| p.cursor.left() == 0)
+                && let Some(done) = member.putters.pop_front()
+            {
+                self.transfer_done(done.who);
+            }
+        }
+    }
+
+    /// How many bytes may go into the FIFOs of a member now.
+    fn room(&self, number: usize, left: usize) -> usize {
+        let member = &self.channels.members[number];
+        let Some(putter) = member.putters.front() else { return 0 };
+        let fifos = || {
+            let all = member.destinations.iter().copied();
+            all.filter(|f| putter.only.is_none_or(|only| only == *f)).map(|f| &self.channels.fifos[f])
+        };
+        if let Some(bound) = self.options.fifo_bytes {
+            // A getter takes what comes at once, so a FIFO in front of one is empty.
+            let bound = usize::try_from(bound).unwrap_or(usize::MAX).max(1);
+            return fifos().map(|f| bound.saturating_sub(f.length_bytes)).min().unwrap_or(left).min(left);
+        }
+        if putter.is_forced {
+            return left;
+        }
+        match putter.who {
+            Who::Tile(_) if fifos().all(|f| f.length_bytes < TILE_AHEAD_BYTES) => left,
+            _ => {
+                let wanted = |f: &super::channels::Fifo| f.getters.front().map_or(0, |g| g.cursor.left());
+                fifos().map(wanted).max().unwrap_or(left).min(left)
+            }
+        }
+    }
+
+    /// Moves bytes of a member's first putter into its FIFOs; false if that is a fault.
+    fn move_into(&mut self, number: usize, fifos: &[usize], count: usize) -> bool {
+        let member = &mut self.channels.members[number];
+        let Some(putter) = member.putters.front_mut() else { return false };
+        for &fifo in fifos {
+            let fifo = &mut self.channels.fifos[fifo];
+            fifo.element_bytes = putter.element_bytes;
+            if let Some(getter) = fifo.getters.front().filter(|g| g.element_bytes != putter.element_bytes) {
+                let (put_bytes, got_bytes) = (putter.element_bytes, getter.element_bytes);
+                // SAFETY: a text of the ELF.
+                let place = unsafe { abi::text(getter.place) };
+                let channel = self.channels.member_name(number);
+                self.fail(StreamFault::ElementSize { channel, put_bytes, got_bytes, place });
+                return false;
+            }
+        }
+        member.put_bytes += count as u64;
+        if let [fifo] = fifos
+            && self.channels.fifos[*fifo].pieces.is_empty()
+            && let Some(getter) = self.channels.fifos[*fifo].getters.front_mut()
+        {
+            // SAFETY: both sides were checked when they were issued or called, and their owners wait.
+            let moved = unsafe { putter.cursor.move_to(&mut getter.cursor, count) };
+            self.channels.fifos[*fifo].got_bytes += moved as u64;
+            let rest = count - moved;
+            if rest > 0 {
+                self.gather_into(number, fifos, rest);
+            }
+        } else {
+            self.gather_into(number, fifos, count);
+        }
+        for &fifo in fifos {
+            self.deliver(fifo);
+        }
+        self.check_memory(number)
+    }
+
+    /// Copies bytes of a member's first putter to the ends of its FIFOs.
+    fn gather_into(&mut self, number: usize, fifos: &[usize], count: usize) {
+        let Some(putter) = self.channels.members[number].putters.front_mut() else { return };
+        let mut bytes = Vec::with_capacity(count);
+        // SAFETY: what a put reads was checked when it was issued or called, and its owner waits.
+        unsafe { putter.cursor.gather(&mut bytes, count) };
+        self.buffered_bytes += bytes.len() as u64;
+        let bytes = Rc::new(bytes);
+        for &fifo in fifos {
+            let fifo = &mut self.channels.fifos[fifo];
+            fifo.length_bytes += bytes.len();
+            fifo.pieces.push_back(Piece { bytes: bytes.clone(), at: 0 });
+        }
+    }
+
+    fn check_memory(&mut self, member: usize) -> bool {
+        let needed_bytes = self.held_bytes();
+        let limit_bytes = self.options.memory_limit_bytes;
+        if needed_bytes <= limit_bytes {
+            return true;
+        }
+        let place = self.channels.members[member].putters.front().map(|p| p.place);
+        // SAFETY: a text of the ELF.
+        let place = place.map_or(String::new(), |p| unsafe { abi::text(p) });
+        self.fail(StreamFault::MemoryLimit { needed_bytes, limit_bytes, place });
+        false
+    }
+}
