@@ -1,6 +1,6 @@
 //! The command line itself: help, options, exit codes, forms of output.
 
-use crate::project::{airlink, fixture, root};
+use crate::project::{airlink, files, fixture, root};
 
 #[test]
 fn every_command_has_help_with_the_shared_options() {
@@ -167,4 +167,30 @@ fn diff_says_same_or_shows_the_first_differences() {
     airlink(folder.path(), &["diff", "a.mlir", "b.mlir"]).expect(0);
     let outcome = airlink(folder.path(), &["diff", "a.mlir", "c.mlir"]).expect(5);
     assert_eq!(outcome.stdout, "a.mlir:2:8 <> c.mlir:2:8: `value` of `arith.constant` is 1 : i32 against 2 : i32\n");
+}
+
+#[test]
+fn a_profile_is_a_table_and_a_ledger() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = fixture("graphs/small_o_ffn.toml");
+    airlink(folder.path(), &["stitch", &graph.to_string_lossy(), "-o", ".", "--emit", "elf", "-q"]).expect(0);
+    let elf = files(folder.path()).into_iter().find(|(n, _)| n.ends_with(".elf")).expect("an ELF").0;
+    let table = airlink(folder.path(), &["run", &elf, "-o", "out", "--profile"]).expect(0).stdout;
+    assert!(table.contains("by kernel") && table.contains("the whole program in one call"), "{table}");
+    let ledger = airlink(folder.path(), &["run", &elf, "-o", "out", "--profile", "--format", "json"]).expect(0).stdout;
+    let ledger: serde_json::Value = serde_json::from_str(&ledger).expect("JSON and nothing else");
+    let list = |name: &str| ledger[name].as_array().expect("a list").clone();
+    let (launches, buckets) = (list("launches"), list("buckets"));
+    assert_eq!(launches.len(), 8);
+    let sum = |list: &[serde_json::Value], field: &str| {
+        list.iter().map(|l| l[field].as_f64().expect("a number")).sum::<f64>()
+    };
+    // The buckets hold every launch once.
+    assert_eq!(sum(&buckets, "launches"), 8.0);
+    for field in ["time_us", "bytes", "share"] {
+        assert!((sum(&launches, field) - sum(&buckets, field)).abs() <= 1e-6 * sum(&launches, field), "{field}");
+    }
+    assert!((sum(&launches, "share") - 1.0).abs() < 1e-9);
+    // A GEMV of 256 x 256 reads its matrix and a vector and writes a vector.
+    assert_eq!(launches[0]["bytes"], 2 * (256 * 256 + 256 + 256));
 }

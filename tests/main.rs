@@ -2,6 +2,7 @@
 
 mod bad;
 mod command;
+mod extra;
 mod failures;
 mod gemv;
 mod kernels_in_c;

@@ -131,6 +131,17 @@ pub fn gemv_f64(a: &[u16], x: &[u16]) -> Expected {
     Expected::new(rows, 0.005)
 }
 
+/// `y = A x + r`, with the residual added in f32 before the one rounding.
+pub fn gemv_add_f64(a: &[u16], x: &[u16], r: &[u16]) -> Expected {
+    let mut expected = gemv_f64(a, x);
+    for ((value, bound), &r) in expected.values.iter_mut().zip(&mut expected.bounds).zip(r) {
+        // The bound is one step at the value, and the error of the sum, in which the residual is one more term.
+        *bound += step(*value + to_f64(r)) - step(*value) + SUM * to_f64(r).abs();
+        *value += to_f64(r);
+    }
+    expected
+}
+
 /// `y = w x / sqrt(mean(x^2) + 1e-5)`, for kernels that compute in f32 and round the result only.
 ///
 /// The squares are their own magnitudes, so a relative error of 64 * 2^-24 in their sum is at most half of that in y.

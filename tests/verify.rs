@@ -11,9 +11,17 @@ use crate::project::{airlink, files, fixture, shared};
 
 #[test]
 fn fused_equals_unfused_bit_for_bit() {
-    for graph in
-        ["small_o_ffn", "nway", "decode_layer", "views", "views_offset", "blocks", "two_launches", "llama_o_ffn"]
-    {
+    for graph in [
+        "small_o_ffn",
+        "nway",
+        "decode_layer",
+        "views",
+        "views_offset",
+        "blocks",
+        "two_launches",
+        "channels",
+        "llama_o_ffn",
+    ] {
         let outcome = airlink(&fixture("graphs"), &["verify", &format!("{graph}.toml")]).expect(0);
         assert!(outcome.stdout.contains("bit-exact: "), "{graph}: {}", outcome.stdout);
     }
@@ -226,7 +234,7 @@ fn run_all(folder: &Path, names: [&str; 15], (emb, hidden): (usize, usize)) -> B
 }
 
 /// Values in [-scale, scale] as bf16 bits, from a generator of this test's own.
-fn noise(seed: u64, count: usize, scale: f32) -> Vec<u16> {
+pub(crate) fn noise(seed: u64, count: usize, scale: f32) -> Vec<u16> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..count)
         .map(|_| {
@@ -240,7 +248,7 @@ fn noise(seed: u64, count: usize, scale: f32) -> Vec<u16> {
 }
 
 /// A `.npy` file of version 1.0 with 16-bit elements.
-fn npy(shape: &[usize], values: &[u16]) -> Vec<u8> {
+pub(crate) fn npy(shape: &[usize], values: &[u16]) -> Vec<u8> {
     let shape: String = shape.iter().map(|n| format!("{n},")).collect();
     let mut header = format!("{{'descr': '<u2', 'fortran_order': False, 'shape': ({shape}), }}");
     header.push_str(&" ".repeat(63 - (10 + header.len()) % 64));
@@ -252,7 +260,7 @@ fn npy(shape: &[usize], values: &[u16]) -> Vec<u8> {
     bytes
 }
 
-fn values(npy: &[u8]) -> Vec<u16> {
+pub(crate) fn values(npy: &[u8]) -> Vec<u16> {
     let header = u16::from_le_bytes([npy[8], npy[9]]) as usize;
     npy[10 + header..].chunks_exact(2).map(|c| u16::from_le_bytes([c[0], c[1]])).collect()
 }

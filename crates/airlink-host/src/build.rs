@@ -48,7 +48,7 @@ pub fn build_module(
 ) -> Result<Vec<u8>, Reported> {
     let linker = Linker::find(options.linker.as_deref(), findings)?;
     defined_once(objects, findings)?;
-    let program = lower(ir, module, &manifest.name, options, findings)?;
+    let program = lower::lower_with(ir, module, &manifest.name, &read_only(objects), options, findings)?;
     keep_separate_launches(&mut manifest, &program);
     manifest.kernels = objects.iter().flat_map(|o| o.kernels.iter().cloned()).collect();
     let section = manifest_object(&manifest).map_err(|e| {
@@ -68,6 +68,14 @@ pub fn build_module(
     let elf = linker.link(&inputs, findings)?;
     undefined::check(&elf, objects, module, &manifest, findings)?;
     Ok(elf)
+}
+
+/// Operands that airlink's own kernels only read. What others do is theirs to know.
+fn read_only(objects: &[&KernelObject]) -> BTreeMap<String, &'static [usize]> {
+    let kernels = objects.iter().flat_map(|o| &o.kernels);
+    let own =
+        kernels.filter_map(|k| Some((k.symbol.clone(), reference::read_only(k.source.strip_prefix("reference:")?))));
+    own.filter(|(_, operands)| !operands.is_empty()).collect()
 }
 
 /// Two kernel objects of one ELF that define a symbol each. The linker finds it as well, but does not know the launches.

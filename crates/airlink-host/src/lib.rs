@@ -22,4 +22,4 @@ pub use lower::{lower, lowered_text};
 pub use manifest::manifest;
 pub use objects::{KernelObject, ObjectInputs, kernel_objects};
 pub use options::HostOptions;
-pub use run::{RunInputs, RunOutput, run};
+pub use run::{Entered, Profile, RunInputs, RunOutput, profile, run};

@@ -4,9 +4,15 @@
 //! rounding to nearest even per operation, functions such as exp become polynomials, multiply-adds are either separate
 //! or fused by name, and no fast-math flag survives. The emitter refuses what is left over.
 
+use std::collections::BTreeMap;
+
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_ir::codegen::{EmitKind, EmitOptions, EmitStatus, emit, run_passes};
-use airlink_ir::{Ir, Module, edit, print};
+use airlink_ir::melior::ir::Attribute;
+use airlink_ir::melior::ir::attribute::TypeAttribute;
+use airlink_ir::melior::ir::operation::OperationLike;
+use airlink_ir::melior::ir::r#type::FunctionType;
+use airlink_ir::{Ir, Module, OperationRef, attr, children, edit, print};
 
 use crate::{HostOptions, messages};
 
@@ -38,9 +44,46 @@ pub fn lower(
     options: &HostOptions,
     findings: &mut Findings,
 ) -> Result<Vec<u8>, Reported> {
+    lower_with(ir, module, what, &BTreeMap::new(), options, findings)
+}
+
+/// [`lower`] where some kernels are known not to write some of their operands, by symbol.
+pub(crate) fn lower_with<'c>(
+    ir: &'c Ir,
+    module: &Module<'c>,
+    what: &str,
+    read_only: &BTreeMap<String, &'static [usize]>,
+    options: &HostOptions,
+    findings: &mut Findings,
+) -> Result<Vec<u8>, Reported> {
     let mut lowered = edit::clone_module(module);
+    mark_read_only(ir, &lowered, read_only);
     from_air(ir, &mut lowered, options, findings)?;
     object(ir, lowered, what, options, findings)
+}
+
+/// Says of operands in the declarations of kernels that they are only read, so that copies in front of calls can go.
+fn mark_read_only<'c>(ir: &'c Ir, module: &Module<'c>, read_only: &BTreeMap<String, &'static [usize]>) {
+    for function in children(module.as_operation()) {
+        let Some(operands) = attr::string(function, "sym_name").and_then(|n| read_only.get(n)) else { continue };
+        let count = operands.iter().max().map_or(0, |last| last + 1);
+        let inputs = attr::string(function, "sym_visibility").map_or(0, |_| input_count(function));
+        if count > inputs {
+            continue;
+        }
+        let list: Vec<&str> =
+            (0..inputs).map(|i| if operands.contains(&i) { "{llvm.readonly}" } else { "{}" }).collect();
+        if let Some(attribute) = Attribute::parse(ir.context(), &format!("[{}]", list.join(", "))) {
+            edit::set_attribute(function, "arg_attrs", attribute);
+        }
+    }
+}
+
+/// How many inputs a function's type has.
+fn input_count(function: OperationRef<'_, '_>) -> usize {
+    let Ok(attribute) = function.attribute("function_type") else { return 0 };
+    let Ok(attribute) = TypeAttribute::try_from(attribute) else { return 0 };
+    FunctionType::try_from(attribute.value()).map_or(0, |ty| ty.input_count())
 }
 
 /// The module after the AIR level is gone and before arithmetic and loops are: what tests look at.

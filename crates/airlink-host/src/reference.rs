@@ -113,6 +113,17 @@ pub fn emit(variant: Variant, symbol: &str, inputs: &[KernelType]) -> Option<Str
     (variant.build)(symbol, inputs)
 }
 
+/// Which operands of a kernel, by its [`Reference::id`], are surely not written. Those that move weights alone: where a
+/// copy in front of a call costs something.
+pub(crate) fn read_only(id: &str) -> &'static [usize] {
+    let is = |kernel: Variant| kernel.id() == id;
+    match () {
+        () if is(&gemv::GEMV64) => &[3, 4],
+        () if is(&gemv::GEMV64_ACCUMULATE) => &[0, 1],
+        () => &[],
+    }
+}
+
 impl Reference {
     /// Name and revision as a manifest records them: `gemv64@1`.
     pub fn id(&self) -> String {

@@ -1,6 +1,7 @@
 //! One run of a host ELF.
 
 mod faults;
+mod profile;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +16,7 @@ use airlink_rt::{
 use indexmap::IndexMap;
 
 pub(crate) use faults::{call_error, load};
+pub use profile::{Entered, Profile, profile};
 
 /// What the arguments get before the run.
 #[derive(Clone, Debug, Default)]

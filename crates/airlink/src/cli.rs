@@ -99,7 +99,7 @@ pub struct RunArgs {
     /// Write intermediates too, not only outputs.
     #[arg(long)]
     pub all: bool,
-    /// Print time per launch.
+    /// Time each launch, and print time, bytes and shares as a table or, with `--format json`, as JSON.
     #[arg(long)]
     pub profile: bool,
     #[command(flatten)]
@@ -375,7 +375,9 @@ impl Shared {
         add(self.is_depfile_wanted() && !matches!(command, Command::Stitch(_)), "-MD, -MF, -MP, -MT");
         // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.
         let is_plan = matches!(command, Command::Plan(_));
-        let prints_json = is_plan || matches!(command, Command::Check(_) | Command::Inspect(_) | Command::Doctor(_));
+        let is_profile = matches!(command, Command::Run(r) if r.profile);
+        let prints_json =
+            is_plan || is_profile || matches!(command, Command::Check(_) | Command::Inspect(_) | Command::Doctor(_));
         let wants = |format, emit| self.format == Some(format) || (is_plan && self.emit.contains(&emit));
         add(wants(Format::Html, Emit::Html), "--format html");
         add(wants(Format::Dot, Emit::Dot), "--format dot");

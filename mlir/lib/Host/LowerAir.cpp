@@ -55,6 +55,9 @@ private:
     if (runtime && failed(lowerStreams(module, *runtime, herds, byte)))
       return failure();
     dropTokens(module);
+    // Builds that look for mistakes keep every buffer, and show that nothing depends on it.
+    if (!byte)
+      forwardCopies(module);
     if (failed(lowerCopies(module)) || failed(lowerExternCalls(module)))
       return failure();
     inlineHierarchy(module, reversePoints);

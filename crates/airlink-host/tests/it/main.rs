@@ -4,6 +4,7 @@ mod copies;
 mod entries;
 mod linking;
 mod lowering;
+mod planted;
 mod programs;
 mod reference;
 mod streams;

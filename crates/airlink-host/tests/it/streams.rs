@@ -228,7 +228,7 @@ fn a_ring_in_which_all_put_first() {
     let StreamFault::Deadlock { waiting, reason, fifo_bytes, .. } = fault(&text, bounded(8)) else { panic!() };
     assert_eq!(fifo_bytes, Some(8));
     assert_eq!(waiting.iter().filter(|w| w.what.starts_with("in a put into `@ring[")).count(), 4, "{waiting:?}");
-    assert!(reason.contains("each of them waits for the next"), "{reason}");
+    assert!(reason.contains("nobody gets from `@ring["), "{reason}");
 }
 
 #[test]
@@ -256,9 +256,7 @@ fn layouts_of_both_ends_and_padding() {
     let mut expected = vec![0xffff; 64];
     (0..8).for_each(|i| expected[16 + i] = i as u16);
     [0, 50, 51, 52, 0, 0, 0, 0].iter().enumerate().for_each(|(i, v)| expected[2 * i] = *v);
-    // The second get writes over elements that the first has written: they come in the order of the text.
-    expected[16..].iter_mut().step_by(2).take(0).for_each(drop);
-    assert_eq!(results(&text, &[bounded(2)])[16..24], expected[16..24]);
+    assert_eq!(results(&text, &[bounded(2)]), expected);
 }
 
 /// The herd stands in front of the relay that feeds it, and the relay in front of the puts that feed that.
@@ -497,7 +495,7 @@ mod faults {
         let found = fault(&text, StreamOptions::default());
         assert_eq!(
             found.to_string(),
-            "gets from `@in[0]` from tile [0, 0] of herd `@h` and from tile [1, 0] of herd `@h`, in no order"
+            "gets from `@in[0]` in tile [0, 0] of herd `@h` and in tile [1, 0] of herd `@h`, in no order"
         );
     }
 

@@ -3,7 +3,7 @@
 use airlink_diag::Findings;
 use airlink_host::HostOptions;
 use airlink_host::verify::{ElfUnderTest, HostWrite, Step, Variant, verify};
-use airlink_rt::Role;
+use airlink_rt::{Role, StreamOptions};
 
 use crate::support::{Arg, build, said};
 
@@ -70,7 +70,7 @@ fn outcome(second: &str, reference: &str) -> (bool, String) {
         unfused: vec![alone(&[A, B], &first), alone(&[B, C], &launch("%b", "%c", reference))],
     };
     let mut findings = Findings::default();
-    let report = verify(&[Step::Elf(elf)], 1, &mut findings);
+    let report = verify(&[Step::Elf(elf)], 1, StreamOptions::default(), &mut findings);
     (report.is_ok(), said(&findings))
 }
 
@@ -104,7 +104,10 @@ fn reads_of_fresh_memory_are_found() {
 fn an_order_of_launch_points_that_matters_is_found() {
     let (ok, text) = outcome(RACE, RACE);
     assert!(!ok);
-    assert!(text.contains("AL0706: `test` run with launch points in reverse writes other bits to `c`"), "{text}");
+    assert!(
+        text.contains("AL0706: `test` run with launch points and tiles in reverse writes other bits to `c`"),
+        "{text}"
+    );
     assert_eq!(text.lines().count(), 1, "{text}");
 }
 
@@ -135,7 +138,8 @@ fn host_steps_write_the_same_on_both_sides() {
         }),
     ];
     let mut findings = Findings::default();
-    let report = verify(&steps, 1, &mut findings).unwrap_or_else(|_| panic!("{}", said(&findings)));
+    let report =
+        verify(&steps, 1, StreamOptions::default(), &mut findings).unwrap_or_else(|_| panic!("{}", said(&findings)));
     assert_eq!(report.elfs.len(), 2);
     assert_eq!(report.elfs[1].launches[0].compared.get("c"), Some(&8));
     assert_eq!(report.checks.len(), 7);

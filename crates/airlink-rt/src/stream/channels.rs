@@ -162,7 +162,13 @@ impl Channels {
 
     pub(crate) fn fifo(&self, channel: usize, index: &[i64]) -> Result<usize, BadIndex> {
         let channel = &self.channels[channel];
-        Ok(channel.first_fifo + channel.linear(&channel.destinations, index)?)
+        let mut index = index.to_vec();
+        if channel.members != channel.destinations {
+            // Where all get the same, an extent of 1 is spread over whatever index stands there.
+            let spread = index.iter_mut().zip(&channel.destinations).filter(|(_, extent)| **extent == 1);
+            spread.for_each(|(at, _)| *at = 0);
+        }
+        Ok(channel.first_fifo + channel.linear(&channel.destinations, &index)?)
     }
 
     /// `` `@inA[3]` ``

@@ -323,6 +323,7 @@ impl Engine {
         self.tiles.clear();
         self.relays.clear();
         self.last_herds.clear();
+        self.scopes.clear();
         self.work.clear();
         self.buffered_bytes = 0;
     }

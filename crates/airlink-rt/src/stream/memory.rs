@@ -108,6 +108,8 @@ pub(crate) enum BadAccess {
 
 pub(crate) struct Memory {
     objects: BTreeMap<usize, Object>,
+    /// Where the bytes of buffers lie that have addresses of their own: tiles see those.
+    places: BTreeMap<usize, usize>,
     next_virtual: usize,
     free: BTreeMap<usize, Vec<Block>>,
     pub(crate) block_bytes: u64,
@@ -119,6 +121,7 @@ impl Memory {
     pub(crate) fn new() -> Memory {
         Memory {
             objects: BTreeMap::new(),
+            places: BTreeMap::new(),
             next_virtual: FIRST_VIRTUAL,
             free: BTreeMap::new(),
             block_bytes: 0,
@@ -192,8 +195,20 @@ impl Memory {
 
     /// The object that holds an address, by its base.
     pub(crate) fn find(&self, address: usize) -> Option<usize> {
-        let (base, object) = self.objects.range(..=address).next_back()?;
-        (address - base < object.size_bytes.max(1)).then_some(*base)
+        self.locate(address).map(|(base, _)| base)
+    }
+
+    /// The object that holds an address, and the address of its first byte in the same space: its own, or that of its
+    /// memory.
+    fn locate(&self, address: usize) -> Option<(usize, usize)> {
+        let holds = |start: usize, object: &Object| address - start < object.size_bytes.max(1);
+        if let Some((&base, object)) = self.objects.range(..=address).next_back()
+            && holds(base, object)
+        {
+            return Some((base, base));
+        }
+        let (&start, &base) = self.places.range(..=address).next_back()?;
+        self.objects.get(&base).filter(|o| holds(start, o)).map(|_| (base, start))
     }
 
     pub(crate) fn get(&self, base: usize) -> Option<&Object> {
@@ -205,13 +220,13 @@ impl Memory {
         if hull.0 == hull.1 {
             return Ok(None);
         }
-        let base = self.find(start).or_else(|| self.find(hull.0)).ok_or(BadAccess::Nowhere)?;
+        let (base, first) = self.locate(start).or_else(|| self.locate(hull.0)).ok_or(BadAccess::Nowhere)?;
         let object = self.objects.get(&base).ok_or(BadAccess::Nowhere)?;
-        let end = base + object.size_bytes;
-        if hull.0 < base || hull.1 > end {
+        let end = first + object.size_bytes;
+        if hull.0 < first || hull.1 > end {
             return Err(BadAccess::Outside {
                 object: object.describe(),
-                before_bytes: base.saturating_sub(hull.0) as u64,
+                before_bytes: first.saturating_sub(hull.0) as u64,
                 after_bytes: hull.1.saturating_sub(end) as u64,
             });
         }
@@ -260,8 +275,8 @@ impl Memory {
 
     /// Where an address lies in memory.
     pub(crate) fn real(&mut self, address: usize) -> usize {
-        let Some(base) = self.find(address) else { return address };
-        let Some(object) = self.objects.get(&base) else { return address };
+        let Some((base, first)) = self.locate(address) else { return address };
+        let Some(object) = self.objects.get(&base).filter(|_| base == first) else { return address };
         if let Some(real) = object.real {
             return real + (address - base);
         }
@@ -272,6 +287,7 @@ impl Memory {
             object.real = Some(start);
             object.block = Some(block);
         }
+        self.places.insert(start, base);
         start + (address - base)
     }
 
@@ -280,6 +296,7 @@ impl Memory {
         if let Some(object) = self.objects.remove(&base)
             && let Some(block) = object.block
         {
+            self.places.remove(&block.start);
             self.damage = self.damage.take().or_else(|| block.damage(&object.name));
             self.free.entry(block.size_bytes).or_default().push(block);
         }

@@ -94,7 +94,7 @@ impl fmt::Display for StreamFault {
             }
             StreamFault::Access { what, .. } => write!(f, "{what}"),
             StreamFault::Shared { stream, end, first, second, .. } => {
-                write!(f, "{end} {stream} from {first} and from {second}, in no order")
+                write!(f, "{end} {stream} in {first} and in {second}, in no order")
             }
             StreamFault::Damage(damage) => write!(f, "{damage}"),
             StreamFault::TooLarge { .. } => write!(f, "has a transfer whose sizes no memory can have"),

@@ -270,6 +270,10 @@ unsafe extern "C" fn alloc(text: *const c_char, bytes: i64, poison: i64, needs_a
 unsafe extern "C" fn free(start: usize, tokens: *const i64, count: i64) {
     with(|e| {
         let Some(base) = e.memory.find(start) else { return };
+        // What a memtile may repeat stays until the launch has ended.
+        if e.options.self_loop_relays && e.relays.iter().any(|r| r.object == base) {
+            return;
+        }
         let Some(end) = e.memory.get(base).map(|o| o.base + o.size_bytes) else { return };
         let touched = Touched { base, hull: (base, end.max(base + 1)), shape: None, writes: true };
         // SAFETY: called by an ELF with its own tables.

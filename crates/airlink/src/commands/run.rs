@@ -5,15 +5,12 @@ use airlink_host::RunInputs;
 use camino::Utf8PathBuf;
 use indexmap::IndexMap;
 
-use crate::cli::RunArgs;
+use crate::cli::{Format, RunArgs};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::write::{self, Output};
 
 pub fn run(invocation: &mut Invocation, args: &RunArgs) -> Exit {
-    if args.profile {
-        return invocation.not_implemented("`airlink run --profile`");
-    }
     if !invocation.options.quiet {
         crate::watch::start();
     }
@@ -44,11 +41,24 @@ fn run_once(invocation: &mut Invocation, args: &RunArgs) -> Result<(), Reported>
     let output = airlink_host::run(args.file.as_std_path(), &inputs, &mut invocation.findings)?;
     let folder = invocation.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
     let time = output.duration.as_secs_f64() * 1e3;
-    invocation.say(&format!(
-        "ran {} launches of `{}` in {time:.3} ms\n",
-        output.manifest.launches.len(),
-        output.manifest.name
-    ));
+    // A ledger for programs stands alone on standard output.
+    let is_ledger = args.profile && invocation.options.format == Some(Format::Json);
+    let say = |invocation: &Invocation, text: &str| {
+        if !is_ledger {
+            invocation.say(text);
+        }
+    };
+    say(
+        invocation,
+        &format!("ran {} launches of `{}` in {time:.3} ms\n", output.manifest.launches.len(), output.manifest.name),
+    );
+    if args.profile {
+        let profile = airlink_host::profile(args.file.as_std_path(), &inputs, &mut invocation.findings)?;
+        match invocation.options.format {
+            Some(Format::Json) => invocation.print(&format!("{:#}\n", profile.json())),
+            _ => invocation.print(&profile.table()),
+        }
+    }
     let files: Vec<Output> = output
         .arrays
         .into_iter()
@@ -59,6 +69,6 @@ fn run_once(invocation: &mut Invocation, args: &RunArgs) -> Result<(), Reported>
         return Ok(());
     }
     write::all(&files, &mut invocation.findings)?;
-    files.iter().for_each(|f| invocation.say(&format!("wrote {}\n", f.path)));
+    files.iter().for_each(|f| say(invocation, &format!("wrote {}\n", f.path)));
     Ok(())
 }

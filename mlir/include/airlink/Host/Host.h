@@ -55,6 +55,10 @@ mlir::LogicalResult buildEntries(mlir::func::FuncOp function);
 /// Gives each tile its own copy of the L1 buffers that a segment hands to a herd.
 mlir::LogicalResult privatizeTileBuffers(mlir::ModuleOp module);
 
+/// Drops copies into buffers that are only read, from memory that nothing changes meanwhile: the buffer is that memory.
+/// A kernel counts as a reader of operands that its declaration calls `llvm.readonly`.
+void forwardCopies(mlir::ModuleOp module);
+
 /// Turns `air.dma_memcpy_nd` and `memref.copy` into block copies, in loops where the access is not contiguous.
 mlir::LogicalResult lowerCopies(mlir::ModuleOp module);
 

@@ -1,0 +1,88 @@
+//! How fast host ELFs read weights: GEMVs against a plain read of as many bytes on one thread, a GEMV over channels
+//! against a plain one, and fused against unfused. `cargo bench -p airlink --bench run`, on a machine with nothing else
+//! to do.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+const GRAPH: &str = r#"
+[graph]
+name = "g"
+device = "npu2"
+"#;
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let kernels = root.join("fixtures/kernels/gemv");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, m, k) in [("2048x2048_t8", 2048usize, 2048usize), ("8192x2048_t8", 8192, 2048)] {
+        let launch = launch("gemv", &kernels.join(format!("{name}.air.mlir")), "w", "x", "y");
+        let bytes = 2 * m * k;
+        report(name, time(folder.path(), &launch, "gemv"), bytes);
+    }
+    // Of one shape, plain and over channels, where the shared inputs are there.
+    let shared = root.join("../shared/corpus");
+    let plain = shared.join("extra/matvec_2048x8192_t2_i1_h8.mlir");
+    let channels = shared.join("extra/matvec_cascade.mlir");
+    if plain.exists() && channels.exists() {
+        let plain = time(folder.path(), &launch("gemv", &plain, "w", "x", "y"), "gemv");
+        let channels = time(folder.path(), &launch("gemv", &channels, "w", "x", "y"), "gemv");
+        println!("2048x8192: plain {plain:.0} us, over channels {channels:.0} us, {:.2} times", channels / plain);
+    }
+    let one = launch("a", &kernels.join("2048x2048_t8.air.mlir"), "w", "x", "y");
+    let two = launch("b", &kernels.join("2048x2048_t8.air.mlir"), "v", "y", "z");
+    let ledger = profile(folder.path(), &format!("{one}{two}"));
+    let number = |v: &serde_json::Value| v.as_f64().unwrap_or_default();
+    let (fused, unfused) = (number(&ledger["whole_us"]), number(&ledger["sum_us"]));
+    println!("two launches: fused {fused:.0} us, one by one {unfused:.0} us");
+}
+
+fn launch(name: &str, kernel: &Path, w: &str, x: &str, y: &str) -> String {
+    format!("[[launch]]\nname = \"{name}\"\nkernel = \"{}\"\nargs = [\"{w}\", \"{x}\", \"{y}\"]\n", kernel.display())
+}
+
+/// The fastest call of a launch, in microseconds.
+fn time(folder: &Path, launches: &str, name: &str) -> f64 {
+    let ledger = profile(folder, launches);
+    let found = ledger["launches"].as_array().and_then(|l| l.iter().find(|l| l["name"] == name)).cloned();
+    found.and_then(|l| l["time_us"].as_f64()).expect("the launch was timed")
+}
+
+/// The ledger of a graph with these launches.
+fn profile(folder: &Path, launches: &str) -> serde_json::Value {
+    std::fs::write(folder.join("g.toml"), format!("{GRAPH}{launches}")).expect("written");
+    airlink(folder, &["stitch", "g.toml", "-o", ".", "--emit", "elf", "-q"]);
+    let text = airlink(folder, &["run", "g.elf", "-o", "out", "--profile", "--format", "json"]);
+    serde_json::from_str(&text).expect("a ledger")
+}
+
+fn airlink(folder: &Path, args: &[&str]) -> String {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_airlink"));
+    let output = Command::new(program).args(args).current_dir(folder).output().expect("the binary starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Compares with a plain read of as many bytes, the best of several.
+fn report(name: &str, us: f64, bytes: usize) {
+    let words = vec![1u64; bytes / 8];
+    let mut best = f64::MAX;
+    for _ in 0..20 {
+        let start = Instant::now();
+        // Eight sums, so that the read and not the addition takes the time.
+        let mut sums = [0u64; 8];
+        for chunk in std::hint::black_box(&words).chunks_exact(8) {
+            sums.iter_mut().zip(chunk).for_each(|(s, w)| *s = s.wrapping_add(*w));
+        }
+        std::hint::black_box(sums);
+        best = best.min(start.elapsed().as_secs_f64() * 1e6);
+    }
+    let rate = |us: f64| bytes as f64 / us / 1e3;
+    println!(
+        "{name}: {us:.0} us, {:.1} GB/s; a plain read {:.1} GB/s; {:.0} %",
+        rate(us),
+        rate(best),
+        100.0 * best / us
+    );
+}

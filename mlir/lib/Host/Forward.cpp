@@ -1,0 +1,243 @@
+// Staging copies that nobody can observe: a buffer that one copy fills with a contiguous run of memory which nothing
+// changes meanwhile is that memory. Most of a GEMV's time on the host would otherwise go into moving weights from buffer
+// to buffer.
+#include "airlink/AIR/AIRDialect.h"
+#include "airlink/Host/Host.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+
+namespace airlink::host {
+
+namespace {
+
+/// Whether the declaration says that the kernel only reads this operand.
+bool isReadByCall(OpOperand &use) {
+  auto call = dyn_cast<func::CallOp>(use.getOwner());
+  if (!call)
+    return false;
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+  return callee && callee.isExternal() &&
+         callee.getArgAttr(use.getOperandNumber(), LLVM::LLVMDialect::getReadonlyAttrName());
+}
+
+/// What is done to a buffer below a launch.
+struct Uses {
+  SmallVector<Operation *> writers;
+  SmallVector<Operation *> readers;
+  /// Something that is neither a plain read nor a plain write by a copy.
+  bool isObserved = false;
+};
+
+using Casts = llvm::SmallPtrSet<Operation *, 16>;
+
+/// Follows views and inner regions. `foreign` are casts to descriptors that were there before: through the others, which
+/// forwarding makes, a buffer is only read.
+void collectUses(Value buffer, const Casts &foreign, Uses &uses) {
+  for (OpOperand &use : buffer.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto dma = dyn_cast<air::DmaMemcpyNdOp>(user)) {
+      if (dma.getDst() == buffer)
+        uses.writers.push_back(user);
+      if (dma.getSrc() == buffer)
+        uses.readers.push_back(user);
+    } else if (isa<memref::LoadOp, vector::TransferReadOp, vector::LoadOp>(user) || isReadByCall(use)) {
+      uses.readers.push_back(user);
+    } else if (auto level = dyn_cast<air::HierarchyInterface>(user)) {
+      unsigned first = level.getKernelOperands().getBeginOperandIndex();
+      collectUses(level.getKernelArguments()[use.getOperandNumber() - first], foreign, uses);
+    } else if (isa<memref::SubViewOp, memref::CastOp, memref::ExpandShapeOp, memref::CollapseShapeOp>(user)) {
+      collectUses(user->getResult(0), foreign, uses);
+    } else if (isa<UnrealizedConversionCastOp>(user)) {
+      uses.isObserved |= foreign.contains(user);
+    } else if (!isa<memref::DeallocOp>(user)) {
+      uses.isObserved = true;
+    }
+  }
+}
+
+/// The value at the outside of the launch that an argument of its levels stands for.
+Value outermost(Value value) {
+  while (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto level = dyn_cast<air::HierarchyInterface>(argument.getOwner()->getParentOp());
+    if (!level || isa<air::LaunchOp>(level))
+      break;
+    unsigned first = 2 * level.getNumDims();
+    if (argument.getArgNumber() < first)
+      break;
+    value = level.getKernelOperands()[argument.getArgNumber() - first];
+  }
+  return value;
+}
+
+/// Whether an access is one run of elements from its start on.
+bool isRun(MemRefType type, ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult> strides) {
+  SmallVector<int64_t> extents, steps;
+  if (sizes.empty()) {
+    int64_t offset;
+    if (!type.hasStaticShape() || failed(type.getStridesAndOffset(steps, offset)))
+      return false;
+    extents.assign(type.getShape().begin(), type.getShape().end());
+  } else {
+    for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
+      std::optional<int64_t> extent = getConstantIntValue(size), step = getConstantIntValue(stride);
+      if (!extent || !step)
+        return false;
+      extents.push_back(*extent);
+      steps.push_back(*step);
+    }
+  }
+  int64_t expected = 1;
+  for (auto [extent, step] : llvm::reverse(llvm::zip_equal(extents, steps))) {
+    if (extent != 1 && step != expected)
+      return false;
+    expected *= extent;
+  }
+  return true;
+}
+
+class Forwarding {
+public:
+  explicit Forwarding(air::LaunchOp launch) : launch(launch) {
+    launch.walk([&](UnrealizedConversionCastOp cast) { foreign.insert(cast); });
+  }
+
+  /// Forwards until nothing more can be: an L1 buffer may be a part of an L2 buffer that was forwarded.
+  void run() {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      SmallVector<memref::AllocOp> allocs;
+      launch.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+      for (memref::AllocOp alloc : allocs)
+        changed |= forward(alloc);
+    }
+  }
+
+private:
+  bool forward(memref::AllocOp alloc) {
+    Uses uses;
+    collectUses(alloc, foreign, uses);
+    if (uses.isObserved || uses.writers.size() != 1 || uses.readers.empty() || !bufferBytes(alloc.getType()))
+      return false;
+    auto fill = cast<air::DmaMemcpyNdOp>(uses.writers.front());
+    if (fill.getDst() != alloc || !fillsAll(fill, alloc.getType()))
+      return false;
+    // All that has to do with the buffer stands behind its copy, in the same block or below.
+    for (Operation *user : alloc->getUsers()) {
+      Operation *beside = fill->getBlock()->findAncestorOpInBlock(*user);
+      if (user != fill && !isa<memref::DeallocOp>(user) && (!beside || !fill->isBeforeInBlock(beside)))
+        return false;
+    }
+    if (!isUnchanged(fill.getSrc()))
+      return false;
+    return replace(alloc, fill);
+  }
+
+  static bool fillsAll(air::DmaMemcpyNdOp fill, MemRefType type) {
+    Builder builder(fill.getContext());
+    if (fill.getPadBefore() || fill.getPadAfter())
+      return false;
+    auto sizes = getMixedValues(fill.getStaticDstSizes(), fill.getDynamicDstSizes(), builder);
+    auto strides = getMixedValues(fill.getStaticDstStrides(), fill.getDynamicDstStrides(), builder);
+    auto srcType = dyn_cast<MemRefType>(fill.getSrc().getType());
+    auto srcSizes = getMixedValues(fill.getStaticSrcSizes(), fill.getDynamicSrcSizes(), builder);
+    auto srcStrides = getMixedValues(fill.getStaticSrcStrides(), fill.getDynamicSrcStrides(), builder);
+    if (!srcType || srcType.getElementType() != type.getElementType() || !isRun(type, sizes, strides) ||
+        !isRun(srcType, srcSizes, srcStrides))
+      return false;
+    if (sizes.empty())
+      return srcCount(srcType, srcSizes) == type.getNumElements();
+    int64_t count = 1;
+    for (OpFoldResult size : sizes)
+      count *= *getConstantIntValue(size);
+    return count == type.getNumElements() && srcCount(srcType, srcSizes) == count &&
+           llvm::all_of(getMixedValues(fill.getStaticDstOffsets(), fill.getDynamicDstOffsets(), builder),
+                        [](OpFoldResult offset) { return getConstantIntValue(offset) == 0; });
+  }
+
+  static int64_t srcCount(MemRefType type, ArrayRef<OpFoldResult> sizes) {
+    if (sizes.empty())
+      return type.hasStaticShape() ? type.getNumElements() : -1;
+    int64_t count = 1;
+    for (OpFoldResult size : sizes)
+      count *= getConstantIntValue(size).value_or(0);
+    return count;
+  }
+
+  /// Whether nothing in the launch writes the memory behind a value, and no argument of the launch that is written may be
+  /// the same memory.
+  bool isUnchanged(Value source) {
+    Value origin = outermost(source);
+    if (forwarded.contains(origin))
+      return true;
+    auto argument = dyn_cast<BlockArgument>(origin);
+    if (!argument || argument.getOwner() != launch.getBody())
+      return false;
+    for (BlockArgument other : launch.getKernelArguments()) {
+      if (!isa<MemRefType>(other.getType()))
+        continue;
+      Uses uses;
+      collectUses(other, foreign, uses);
+      bool isSame = other == argument;
+      if ((isSame || mayAlias(other, argument)) && (uses.isObserved || !uses.writers.empty()))
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether two arguments of the launch may share memory: views of one argument of the function.
+  bool mayAlias(BlockArgument a, BlockArgument b) {
+    auto root = [&](BlockArgument argument) {
+      Value value = launch.getKernelOperands()[argument.getArgNumber() - 2 * launch.getNumDims()];
+      while (Operation *definition = value.getDefiningOp()) {
+        auto view = dyn_cast<ViewLikeOpInterface>(definition);
+        if (!view)
+          break;
+        value = view.getViewSource();
+      }
+      return value;
+    };
+    return root(a) == root(b);
+  }
+
+  /// Lets the buffer be the source of its copy.
+  bool replace(memref::AllocOp alloc, air::DmaMemcpyNdOp fill) {
+    Builder builder(fill.getContext());
+    FailureOr<Access> access =
+        readAccess(fill, fill.getSrc(), getMixedValues(fill.getStaticSrcOffsets(), fill.getDynamicSrcOffsets(), builder),
+                   getMixedValues(fill.getStaticSrcSizes(), fill.getDynamicSrcSizes(), builder),
+                   getMixedValues(fill.getStaticSrcStrides(), fill.getDynamicSrcStrides(), builder));
+    if (failed(access))
+      return false;
+    OpBuilder inside(fill);
+    Value same = memrefFromPointer(inside, fill.getLoc(), access->start, alloc.getType());
+    forwarded.insert(same);
+    for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
+      if (isa<memref::DeallocOp>(user))
+        user->erase();
+    fill.erase();
+    // What is left reads behind the copy.
+    alloc.getResult().replaceAllUsesWith(same);
+    alloc.erase();
+    return true;
+  }
+
+  air::LaunchOp launch;
+  Casts foreign;
+  llvm::SmallPtrSet<Value, 8> forwarded;
+};
+
+} // namespace
+
+void forwardCopies(ModuleOp module) {
+  module.walk([](air::LaunchOp launch) {
+    if (!usesStreams(launch))
+      Forwarding(launch).run();
+  });
+}
+
+} // namespace airlink::host
