@@ -21,7 +21,7 @@ fn elementwise(from: &str, to: &str, count: u32, op: &str) -> String {
         "air.launch () in () args(%f={from}, %t={to}) : {ty}, {ty} {{
            air.segment @seg args(%sf=%f, %st=%t) : {ty}, {ty} {{
              %one = arith.constant 1 : index
-             air.herd @each tile (%x, %y) in (%nx=%one, %ny=%one) args(%hf=%sf, %ht=%st) : {ty}, {ty} {{
+             air.herd @each tile (%tx, %ty) in (%nx=%one, %ny=%one) args(%hf=%sf, %ht=%st) : {ty}, {ty} {{
                %zero = arith.constant 0 : index
                %step = arith.constant 1 : index
                %end = arith.constant {count} : index

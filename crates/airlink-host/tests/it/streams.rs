@@ -19,7 +19,7 @@ fn launch(channels: &str, before: &str, segment: &str, after: &str) -> String {
           air.launch () in () args(%a=%x, %b=%y) : memref<64xi16>, memref<64xi16> {{
             {constants}{before}
             air.segment @seg args(%sa=%a, %sb=%b) : memref<64xi16>, memref<64xi16> {{
-              {constants}{segment}
+              {segment}
             }}
             {after}
           }}
