@@ -172,9 +172,8 @@ private:
   void finish(Operation *op, OpBuilder &builder, Service service, SmallVectorImpl<Value> &arguments) {
     addTokens(op, builder, arguments);
     Value token = runtime.call(builder, op->getLoc(), service, arguments);
-    if (auto async = dyn_cast<air::AsyncInterface>(op))
-      if (Value old = async.getAsyncToken())
-        old.replaceAllUsesWith(token);
+    if (Value old = tokenOf(op))
+      old.replaceAllUsesWith(token);
     op->erase();
   }
 
@@ -273,12 +272,12 @@ private:
     OpBuilder builder(wait);
     SmallVector<Value> arguments;
     addTokens(wait, builder, arguments);
-    if (!wait.getAsyncToken()) {
+    if (!tokenOf(wait)) {
       runtime.call(builder, wait.getLoc(), Service::Fence, arguments);
       wait.erase();
       return success();
     }
-    wait.getAsyncToken().replaceAllUsesWith(runtime.call(builder, wait.getLoc(), Service::Join, arguments));
+    tokenOf(wait).replaceAllUsesWith(runtime.call(builder, wait.getLoc(), Service::Join, arguments));
     wait.erase();
     return success();
   }
@@ -296,7 +295,7 @@ private:
     OpBuilder before(execute), after(execute);
     after.setInsertionPointAfter(execute);
     Value token = scope(execute, before, after);
-    execute.getAsyncToken().replaceAllUsesWith(token);
+    tokenOf(execute).replaceAllUsesWith(token);
     Operation *terminator = body->getTerminator();
     for (auto [result, value] : llvm::zip_equal(llvm::drop_begin(execute->getResults()), terminator->getOperands()))
       result.replaceAllUsesWith(value);
@@ -307,12 +306,12 @@ private:
   }
 
   LogicalResult lowerSegment(air::SegmentOp segment) {
-    if (!segment.getAsyncToken() && segment.getAsyncDependencies().empty())
+    if (!tokenOf(segment) && segment.getAsyncDependencies().empty())
       return success();
     OpBuilder before(segment), after(segment);
     after.setInsertionPointAfter(segment);
     Value token = scope(segment, before, after);
-    if (Value old = segment.getAsyncToken())
+    if (Value old = tokenOf(segment))
       old.replaceAllUsesWith(token);
     return success();
   }

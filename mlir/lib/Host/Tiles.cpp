@@ -185,13 +185,17 @@ private:
                                 runtime.array(outside, loc, words), runtime.array(outside, loc, tokens),
                                 i64Constant(outside, loc, tokens.size())});
     moveBody();
-    if (Value old = herd.getAsyncToken())
+    if (Value old = tokenOf(herd))
       old.replaceAllUsesWith(token);
     herd.erase();
   }
 
   void moveBody() {
     IRRewriter rewriter(herd.getContext());
+    // What is said about a buffer later needs the name of the herd, which is gone then.
+    herd.walk([&](memref::AllocOp alloc) {
+      alloc->setAttr("airlink.owner", StringAttr::get(alloc.getContext(), described(herd)));
+    });
     Block *body = herd.getBody(), *entry = &function.getBody().front();
     rewriter.eraseOp(body->getTerminator());
     rewriter.inlineBlockBefore(body, entry, entry->end(), replacements);

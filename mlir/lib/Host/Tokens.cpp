@@ -40,8 +40,7 @@ void dropBelow(Operation *root, llvm::function_ref<bool(Operation *)> isKept) {
     return WalkResult::advance();
   });
   for (Operation *op : list) {
-    auto async = cast<air::AsyncInterface>(op);
-    if (Value token = async.getAsyncToken(); token && !token.use_empty())
+    if (Value token = tokenOf(op); token && !token.use_empty())
       token.replaceAllUsesWith(firedBefore(op));
     if (auto execute = dyn_cast<air::ExecuteOp>(op))
       inlineExecute(execute);
@@ -51,6 +50,11 @@ void dropBelow(Operation *root, llvm::function_ref<bool(Operation *)> isKept) {
 }
 
 } // namespace
+
+Value tokenOf(Operation *op) {
+  // It is the first result, and only `air.execute` has others.
+  return isa<air::AsyncInterface>(op) && op->getNumResults() != 0 ? Value(op->getResult(0)) : Value();
+}
 
 void dropTokens(Operation *root) {
   dropBelow(root, [](Operation *) { return false; });

@@ -13,6 +13,8 @@ const ARGS: [Arg; 2] = [("a", "memref<64xi16>", Role::Input), ("b", "memref<64xi
 fn launch(channels: &str, before: &str, segment: &str, after: &str) -> String {
     let constants: String =
         [0, 1, 2, 3, 4, 8].iter().map(|n| format!("%c{n} = arith.constant {n} : index\n")).collect();
+    // Names are one scope over all levels.
+    let segment = format!("{constants}{segment}").replace("%c", "%s");
     format!(
         "{channels}
         func.func @f(%x: memref<64xi16>, %y: memref<64xi16>) {{

@@ -23,6 +23,10 @@ bool usesStreams(mlir::Operation *root);
 /// order does not, and go.
 void lowerTokens(mlir::ModuleOp module);
 
+/// The token result of an operation, whatever its type has become; null if it has none. The accessors of the dialect
+/// want the type that it had.
+mlir::Value tokenOf(mlir::Operation *op);
+
 /// Runs what is asynchronous below `root` in program order: no token means anything there.
 void dropTokens(mlir::Operation *root);
 
