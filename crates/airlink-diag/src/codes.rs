@@ -69,6 +69,7 @@ codes! {
     AL0222 "view at an offset"
     AL0224 "argument listed twice"
     AL0225 "object given for a name that nothing links with"
+    AL0226 "overwritten while the ELF reads it"
 
     // AL03: limits of the device.
     AL0301 "buffer descriptors of a shim tile exhausted"
@@ -113,6 +114,8 @@ codes! {
     AL0501 "attributes contradict"
     AL0502 "operation that cannot be merged"
     AL0503 "K that cannot be split so"
+    AL0504 "more launches in one ELF than asked for"
+    AL0508 "given cuts cost more than the best"
 
     // AL06: check.
     AL0601 "fused module does not verify"

@@ -104,6 +104,23 @@ impl Role {
         ("dead", Role::Dead),
     ];
 
+    /// What one argument is whose buffers play these two roles in two calls: the host must give it if either needs it,
+    /// and take it if either leaves something.
+    pub fn join(self, other: Role) -> Role {
+        let both = [self, other];
+        if self == other {
+            return self;
+        }
+        let is_in = both.iter().any(|r| matches!(r, Role::Input | Role::Static | Role::Inout));
+        let is_out = both.iter().any(|r| matches!(r, Role::Output | Role::Inout));
+        match (is_in, is_out) {
+            (true, true) => Role::Inout,
+            (true, false) => Role::Input,
+            (false, true) => Role::Output,
+            (false, false) => Role::Intermediate,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         Role::ALL.iter().find(|(_, r)| *r == self).map_or("", |(name, _)| name)
     }

@@ -32,6 +32,16 @@ pub struct LaunchGraph {
     pub hosts: Vec<HostStep>,
     /// The cuts given by `[[elf]]`, in file order; names in them are not resolved yet.
     pub cuts: Vec<crate::file::ElfEntry>,
+    /// Steps that [`crate::reorder`] moved, in their new order.
+    pub moves: Vec<Move>,
+}
+
+/// A step that runs earlier than the file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub step: String,
+    /// The first of the steps that stood before it and now come after it.
+    pub before: String,
 }
 
 macro_rules! index {

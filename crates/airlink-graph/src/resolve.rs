@@ -52,7 +52,20 @@ pub fn resolve(
     }
     let Resolver { buffers, views, used, .. } = resolver;
     let GraphFile { file, name, device, compiler, refs, elfs: cuts, .. } = graph;
-    let graph = LaunchGraph { file, name, device, compiler, refs, buffers, views, steps, launches, hosts, cuts };
+    let graph = LaunchGraph {
+        file,
+        name,
+        device,
+        compiler,
+        refs,
+        buffers,
+        views,
+        steps,
+        launches,
+        hosts,
+        cuts,
+        moves: Vec::new(),
+    };
     if findings.count(Severity::Error) > errors_before {
         findings.check()?;
     }

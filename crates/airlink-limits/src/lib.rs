@@ -25,7 +25,7 @@ mod split;
 
 pub use launch::{LaunchUse, judge_launch};
 pub use log::classify;
-pub use program::{ProgramUse, judge_names, judge_program};
+pub use program::{LAUNCHES_ADVISED, LAUNCHES_SOURCE, ProgramUse, args_fault, judge_names, judge_program};
 pub use render::render;
 pub use resource::{Resource, ResourceKind};
 pub use setup::{CompilerOptions, ObjectSize, Setup};

@@ -36,7 +36,7 @@ fn run(launch_count: usize, kernel_count: usize) {
     let times = [
         start.elapsed(),
         time(|| render(&plan, &graph)),
-        time(|| serde_json::to_string(&plan_json(&plan, &findings)).unwrap()),
+        time(|| serde_json::to_string(&plan_json(&plan, &graph, &findings)).unwrap()),
         time(|| serde_json::to_string(&link_map(&plan, 0, &graph, &kernels, IndexMap::new())).unwrap()),
     ];
     let [plan_ms, render_ms, json_ms, map_ms] = times.map(|t| t.as_secs_f64() * 1000.0);

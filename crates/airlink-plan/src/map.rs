@@ -21,6 +21,10 @@ pub struct LinkMap {
     pub index_lists: IndexLists,
     pub views: Vec<MapView>,
     pub launches: Vec<MapLaunch>,
+    /// Per call in program order the buffers passed, by name; left out where there is one call, with the arguments as
+    /// they are named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Vec<String>>,
     pub objects: Vec<MapObject>,
     pub renames: Vec<Rename>,
     pub splits: Vec<SplitPlan>,
@@ -116,6 +120,7 @@ pub fn link_map(
         index_lists: elf.index_lists.clone(),
         views: elf.views.iter().map(|v| view(graph, graph.view(*v))).collect(),
         launches: elf.launches.iter().map(|l| launch(l, elf, plan, graph, kernels)).collect(),
+        calls: elf.calls.iter().filter(|_| elf.calls.len() > 1).map(|c| call(c, graph)).collect(),
         objects: elf.objects.iter().map(|o| object(&plan.objects[o.0])).collect(),
         renames: elf.renames.clone(),
         splits: elf.splits.clone(),
@@ -123,6 +128,10 @@ pub fn link_map(
         cuts: previous.into_iter().chain([elf]).filter_map(cut).collect(),
         tools,
     }
+}
+
+fn call(call: &crate::CallPlan, graph: &LaunchGraph) -> Vec<String> {
+    call.args.iter().map(|b| graph.buffer(*b).name.clone()).collect()
 }
 
 fn argument(arg: &crate::ArgPlan, graph: &LaunchGraph) -> MapArgument {

@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use airlink_graph::{LaunchGraph, Operand, Role};
+use airlink_graph::{LaunchGraph, Move, Operand, Role};
 use airlink_kernel::EntryKind;
 use indexmap::IndexMap;
 
+use crate::plan::bytes;
 use crate::{ArgPlan, ElfPlan, ElfResources, LaunchPlan, ObjectPlan, Plan, RenameKind};
 
 /// Where lists break, in characters.
@@ -17,10 +18,14 @@ const KERNEL_WIDTH_MAX: usize = 36;
 /// are counted, not listed: the link map has them all.
 pub fn render(plan: &Plan, graph: &LaunchGraph) -> String {
     let mut out = String::new();
-    let launch_count = plan.elfs.iter().map(|e| e.launches.len()).sum();
     let device = plan.device.as_deref().map_or(String::new(), |d| format!(" for {d}"));
-    let counts = [count(launch_count, "launch", "es"), count(plan.elfs.len(), "ELF", "s")];
-    line(&mut out, format_args!("graph {}{device}: {} in {}", plan.graph, counts[0], counts[1]));
+    let call_count: usize = plan.elfs.iter().map(|e| e.calls.len()).sum();
+    let counts = [count(graph.launches.len(), "launch", "es"), count(plan.elfs.len(), "ELF", "s")];
+    let calls = if call_count > plan.elfs.len() { format!(", {call_count} calls") } else { String::new() };
+    line(&mut out, format_args!("graph {}{device}: {} in {}{calls}", plan.graph, counts[0], counts[1]));
+    for Move { step, before } in &plan.moves {
+        line(&mut out, format_args!("moved: {step} before {before}, on which it does not depend"));
+    }
     for elf in &plan.elfs {
         out.push('\n');
         render_elf(&mut out, plan, elf, graph);
@@ -30,7 +35,8 @@ pub fn render(plan: &Plan, graph: &LaunchGraph) -> String {
 
 fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph) {
     let counts = [count(elf.launches.len(), "launch", "es"), count(elf.args.len(), "argument", "s")];
-    line(out, format_args!("ELF {}: {}, {}; ends here: {}", elf.name, counts[0], counts[1], elf.cut));
+    let calls = if elf.calls.len() > 1 { format!(", called {} times", elf.calls.len()) } else { String::new() };
+    line(out, format_args!("ELF {}: {}, {}{calls}; ends here: {}", elf.name, counts[0], counts[1], elf.cut));
     let rows: Vec<[String; 3]> = elf.launches.iter().map(|l| launch_row(l, graph)).collect();
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let (name_width, kernel_width) = (width(0), width(1));
@@ -181,19 +187,4 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 fn count(n: usize, one: &str, plural: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}{plural}") }
-}
-
-/// `4.0 KiB`.
-fn bytes(size_bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if size_bytes < 1024 {
-        return format!("{size_bytes} B");
-    }
-    let mut size = size_bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
 }

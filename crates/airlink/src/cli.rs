@@ -178,6 +178,15 @@ pub enum KSplitChoice {
     Off,
 }
 
+/// What a plan is the best of: fewest calls, least time, what compiles fast, fewest bytes between host and device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObjectiveChoice {
+    Launches,
+    Time,
+    Compile,
+    Bytes,
+}
+
 /// What may be written (`stitch --emit`) or how it is shown (`plan --emit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Emit {
@@ -226,6 +235,18 @@ pub struct Shared {
     /// Whether transfers whose K is above 8160 are split.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub k_split: KSplitChoice,
+    /// What the partition into ELFs is the best of; each call of an ELF costs the host 50 to 200 µs.
+    #[arg(long, value_name = "WHAT", default_value = "launches")]
+    pub objective: ObjectiveChoice,
+    /// No ELF has more launches than this.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_launches: Option<u64>,
+    /// Let steps that do not depend on one another change places, where fewer ELFs do then.
+    #[arg(long)]
+    pub reorder: bool,
+    /// Let ELFs cross the ends of a layer's iterations, instead of sharing ELFs among them.
+    #[arg(long)]
+    pub unroll: bool,
     /// The kernels are compiled without double buffering.
     #[arg(long)]
     pub no_pingpong: bool,
@@ -342,6 +363,7 @@ impl Shared {
             }
         };
         add(self.target == Target::Npu2, "--target npu2");
+        add(self.objective == ObjectiveChoice::Time, "--objective time");
         add(self.jobs.is_some(), "-j");
         add(self.is_depfile_wanted() && !matches!(command, Command::Stitch(_)), "-MD, -MF, -MP, -MT");
         // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.

@@ -67,6 +67,7 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
         return Err(reported);
     }
     let graph = airlink_graph::resolve(graph, &kernels, findings)?;
+    let graph = if invocation.options.reorder { airlink_graph::reorder(graph) } else { graph };
     let (objects, object_bytes, passed_over) = (FoundObjects::new(), IndexMap::new(), Vec::new());
     let object_sizes = BTreeMap::new();
     let mut loaded = Loaded { graph, kernels, modules, objects, object_bytes, files, passed_over, object_sizes };

@@ -1,6 +1,7 @@
 //! Tests of the plan without MLIR: graphs are TOML, kernels are summaries made by hand.
 
 mod args;
+mod best;
 mod cuts;
 mod externs;
 mod local_names;

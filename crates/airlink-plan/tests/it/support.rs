@@ -211,6 +211,11 @@ pub struct Planned {
 
 /// Plans `text` below a head, where objects are found by launch and `link_with`.
 pub fn plan_with(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInfo)]) -> Planned {
+    plan_by(text, kernels, found, &PlanOptions::default())
+}
+
+/// As [`plan_with`], with options.
+pub fn plan_by(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInfo)], options: &PlanOptions) -> Planned {
     let mut findings = Findings::default();
     let file = findings.sources.add("graph.toml", format!("[graph]\nname = \"prog\"\ndevice = \"npu2\"\n{text}"));
     let kernels: IndexMap<_, _> = kernels.iter().map(|k| (k.path.clone(), k.summary(&mut findings))).collect();
@@ -219,7 +224,7 @@ pub fn plan_with(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInf
     let graph = graph.unwrap_or_else(|_| panic!("{:#?}", lines(&findings)));
     let at = |launch: &str| graph.launch_idx(launch).unwrap();
     let found: FoundObjects = found.iter().map(|(l, f, o)| ((at(l), f.to_string()), o.clone())).collect();
-    let plan = plan(&graph, &kernels, &found, &PlanOptions::default(), &mut findings).ok();
+    let plan = plan(&graph, &kernels, &found, options, &mut findings).ok();
     Planned { graph, kernels, plan, findings }
 }
 

@@ -21,7 +21,7 @@ fn show(invocation: &mut Invocation, args: &GraphArgs) -> Result<(), Reported> {
     let plan = pipe::make_plan(invocation, &loaded)?;
     let wants_json = invocation.options.format == Some(Format::Json) || invocation.options.emit.contains(&Emit::Json);
     let text = if wants_json {
-        let json = airlink_plan::plan_json(&plan, &invocation.findings);
+        let json = airlink_plan::plan_json(&plan, &loaded.graph, &invocation.findings);
         serde_json::to_string_pretty(&json).unwrap_or_default() + "\n"
     } else {
         airlink_plan::render(&plan, &loaded.graph)

@@ -1,5 +1,7 @@
 //! `airlink verify`: the fused ELFs of a graph against its launches built one by one, on the same inputs.
 
+use std::collections::BTreeSet;
+
 use airlink_diag::{Findings, Reported};
 use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
 use airlink_host::verify::{ElfUnderTest, HostWrite, Report, Step, Variant};
@@ -34,7 +36,7 @@ fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Repo
     let ir = Ir::new();
     let loaded = load::graph(&ir, invocation, &args.graph)?;
     let plan = pipe::make_plan(invocation, &loaded)?;
-    let alone = plan_alone(invocation, &loaded)?;
+    let alone = plan_alone(invocation, &loaded, &plan)?;
     let host = pipe::host_options(invocation);
     let objects = pipe::host_objects(&ir, invocation, &loaded, &plan, &host)?;
     let mut fused = Vec::new();
@@ -48,19 +50,23 @@ fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Repo
     invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))
 }
 
-/// A plan in which every launch has an ELF of its own. Its findings were all made by the real plan.
-fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
+/// A plan in which every launch of the first calls has an ELF of its own; further calls run the same program. Its
+/// findings were all made by the real plan.
+fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, real: &Plan) -> Result<Plan, Reported> {
     let mut graph = loaded.graph.clone();
     graph.cuts.clear();
     for launch in &mut graph.launches {
         launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
     }
     // Unsplit as well: what a split changes would show.
-    let options = PlanOptions { has_no_k_split: true, ..crate::limits::plan_options(invocation, &loaded.object_sizes) };
+    let given = crate::limits::plan_options(invocation, &loaded.object_sizes);
+    let options = PlanOptions { has_no_k_split: true, unrolls: true, max_launches: None, ..given };
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
         Ok(mut plan) => {
+            let first: BTreeSet<_> = real.elfs.iter().flat_map(|e| &e.launches).map(|l| l.launch).collect();
+            plan.elfs.retain(|e| first.contains(&e.launches[0].launch));
             plan.elfs.iter_mut().for_each(name_after_launch);
             Ok(plan)
         }
