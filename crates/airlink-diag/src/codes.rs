@@ -70,6 +70,8 @@ codes! {
     AL0224 "argument listed twice"
     AL0225 "object given for a name that nothing links with"
     AL0226 "overwritten while the ELF reads it"
+    AL0227 "async launch nobody waits for"
+    AL0228 "read by the host and never written"
 
     // AL03: limits of the device.
     AL0301 "buffer descriptors of a shim tile exhausted"

@@ -145,6 +145,8 @@ pub struct Launch {
     pub operands: Vec<Operand>,
     /// How many `air.launch` ops (or bare herds and segments) the function holds.
     pub entry_count: usize,
+    /// The entry that is async and whose token nothing uses, if any.
+    pub unawaited: Option<Span>,
     /// The block that it was expanded from, with the index in it.
     pub block: Option<(String, u64)>,
     /// This launch's file behind a `link_with` name.

@@ -19,7 +19,8 @@ use crate::{
 
 /// Binds every name of `graph` and checks it against the kernels, keyed by their paths as the graph spells them.
 ///
-/// Errors: AL0203 to AL0211 about wiring and kernels; AL0109 for a type that is none. Warnings: AL0212, AL0219, AL0220.
+/// Errors: AL0203 to AL0211 about wiring and kernels; AL0109 for a type that is none. Warnings: AL0212, AL0219, AL0220,
+/// AL0228.
 pub fn resolve(
     graph: GraphFile,
     kernels: &IndexMap<String, KernelSummary>,
@@ -73,6 +74,7 @@ pub fn resolve(
     hazards::report_unused(&graph, &used, findings);
     hazards::report_order(&graph, findings);
     hazards::report_in_place(&graph, findings);
+    hazards::report_unfed(&graph, findings);
     Ok(graph)
 }
 
@@ -168,6 +170,7 @@ impl Resolver<'_> {
             function,
             function_name: summary.name.clone(),
             entry_count: summary.entries.len(),
+            unawaited: summary.entries.iter().find_map(|e| e.unawaited),
             name: entry.name,
             kernel: entry.kernel,
             block: entry.block,

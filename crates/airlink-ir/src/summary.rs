@@ -174,7 +174,7 @@ fn entry_summary(
         herds: Vec::new(),
         calls: Vec::new(),
         channels: Vec::new(),
-        first_async: None,
+        unawaited: is_unawaited(entry).then(|| at.span(entry)),
         traffic,
     };
     visit_entry(entry, None, &mut summary, externs, at);
@@ -209,12 +209,15 @@ fn visit_entry(
         }
         _ => {}
     }
-    if summary.first_async.is_none() && op.results().any(|r| is_token(r.r#type())) {
-        summary.first_async = Some(at.span(op));
-    }
     for child in children(op) {
         visit_entry(child, herd, summary, externs, at);
     }
+}
+
+/// Whether the op gives a token that nothing uses.
+fn is_unawaited(op: OperationRef<'_, '_>) -> bool {
+    let mut tokens = op.results().filter(|r| is_token(r.r#type())).peekable();
+    tokens.peek().is_some() && tokens.all(|t| !crate::edit::is_used(t.into()))
 }
 
 fn is_token(ty: Type<'_>) -> bool {

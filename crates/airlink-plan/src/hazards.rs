@@ -2,11 +2,20 @@
 
 use airlink_diag::{Finding, Findings, Span, codes};
 use airlink_graph::{Buffer, Effect, LaunchGraph, LaunchIdx, Role, Step};
+use petgraph::graph::NodeIndex;
 
 use crate::cuts::Cut;
 
-/// AL0226: a launch overwrites what an earlier one of the same ELF reads.
+/// What the launches of one ELF do to one another.
+///
+/// Warnings: AL0226, AL0227.
 pub(crate) fn report(graph: &LaunchGraph, cuts: &[Cut<'_>], findings: &mut Findings) {
+    report_overwritten(graph, cuts, findings);
+    report_unawaited(graph, cuts, findings);
+}
+
+/// AL0226: a launch overwrites what an earlier one of the same ELF reads.
+fn report_overwritten(graph: &LaunchGraph, cuts: &[Cut<'_>], findings: &mut Findings) {
     // Per launch: its ELF. Further calls are the same program, which was judged with the first.
     let mut elf_of: Vec<Option<usize>> = vec![None; graph.launches.len()];
     for (elf, cut) in cuts.iter().enumerate() {
@@ -59,4 +68,35 @@ fn overwrite(graph: &LaunchGraph, buffer: &Buffer, read: &Effect, write: &Effect
             "give `{writer}` a buffer of its own; if `{what}` is a state that launches hand on, declare it with \
              `role = \"inout\"`"
         ))
+}
+
+/// AL0227: an async launch whose token nothing uses, and a later launch of its ELF that depends on it.
+fn report_unawaited(graph: &LaunchGraph, cuts: &[Cut<'_>], findings: &mut Findings) {
+    if graph.launches.iter().all(|l| l.unawaited.is_none()) {
+        return;
+    }
+    let flow = graph.dataflow();
+    for cut in cuts {
+        for (at, &first) in cut.launches.iter().enumerate() {
+            let Some(op_span) = graph.launch(first).unawaited else { continue };
+            let step = |l: LaunchIdx| graph.steps.iter().position(|s| *s == Step::Launch(l));
+            let Some(from) = step(first) else { continue };
+            let depends = |l: &&LaunchIdx| {
+                step(**l).is_some_and(|to| flow.find_edge(NodeIndex::new(from), NodeIndex::new(to)).is_some())
+            };
+            let Some(&second) = cut.launches[at + 1..].iter().find(depends) else { continue };
+            let (first, second) = (graph.launch(first), graph.launch(second));
+            let (one, two) = (&first.name.value, &second.name.value);
+            let shared =
+                second.operands.iter().find(|o| first.operands.iter().any(|f| f.buffer == o.buffer && f.is_written()));
+            let headline = format!("nobody waits for the async launch `{one}`, on which `{two}` depends");
+            findings.push(
+                Finding::warning(codes::AL0227, headline)
+                    .at(op_span, "its token has no use")
+                    .also(first.name.span, "this launch")
+                    .also(shared.map_or(second.name.span, |o| o.span), "needs what it writes")
+                    .remedy("end the kernel with `air.wait_all [%token]`, or make the launch synchronous"),
+            );
+        }
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
 /// Errors: AL0215 to AL0218, AL0224, AL0504 about cuts and arguments; AL0503 about splits; AL0401, AL0402,
 /// AL0406 about names.
 /// AL03 about limits of the device, as warnings where [`PlanOptions::limits_only_warn`] says so.
-/// Warnings: AL0213, AL0226, AL0405. Notes: AL0214, AL0508.
+/// Warnings: AL0213, AL0226, AL0227, AL0405. Notes: AL0214, AL0508.
 pub fn plan(
     graph: &LaunchGraph,
     kernels: &IndexMap<String, KernelSummary>,

@@ -15,6 +15,7 @@ pub(crate) struct Tag {
 struct Layer {
     name: String,
     count: u64,
+    has_host: bool,
 }
 
 /// Which iteration of which layer each step belongs to.
@@ -23,8 +24,7 @@ pub(crate) struct Layers {
     layers: Vec<Layer>,
 }
 
-/// Found layers must have host steps in them, since only then ELFs end there anyway; programs longer than this are not
-/// searched.
+/// Programs longer than this are not searched for layers.
 const SEARCHED_STEPS_MAX: usize = 20_000;
 
 impl Layers {
@@ -33,27 +33,29 @@ impl Layers {
         Layers { tags: vec![None; graph.steps.len()], layers: Vec::new() }
     }
 
-    /// The blocks of the graph with more than one iteration; in a graph without blocks, what repeats by itself.
+    /// The blocks of the graph with more than one iteration and a host step, in a graph without such blocks what repeats
+    /// by itself. Without host steps a block is only a short way to write launches, such as the parts of a vocabulary,
+    /// and they are better off in one ELF.
     pub fn of(graph: &LaunchGraph) -> Layers {
         let mut all = Layers::none(graph);
-        let mut has_blocks = false;
         for (index, step) in graph.steps.iter().enumerate() {
             let Some((name, iteration)) = graph.iteration(*step) else { continue };
-            has_blocks = true;
             let layer = match all.layers.last() {
                 Some(last) if last.name == name => all.layers.len() - 1,
                 _ => {
-                    all.layers.push(Layer { name: name.to_string(), count: 0 });
+                    all.layers.push(Layer { name: name.to_string(), count: 0, has_host: false });
                     all.layers.len() - 1
                 }
             };
             all.layers[layer].count = iteration + 1;
+            all.layers[layer].has_host |= matches!(step, Step::Host(_));
             all.tags[index] = Some(Tag { layer, iteration });
         }
         for tag in &mut all.tags {
-            *tag = tag.filter(|t| all.layers[t.layer].count > 1);
+            *tag = tag.filter(|t| all.layers[t.layer].count > 1 && all.layers[t.layer].has_host);
         }
-        if !has_blocks {
+        if all.is_empty() {
+            all.layers.clear();
             all.find(graph);
         }
         all
@@ -115,7 +117,7 @@ impl Layers {
             return;
         }
         let first = graph.step_name(steps[start]).value.clone();
-        self.layers.push(Layer { name: format!("{first}.."), count: same as u64 });
+        self.layers.push(Layer { name: format!("{first}.."), count: same as u64, has_host: true });
         for i in 0..same * period {
             self.tags[start + i] = Some(Tag { layer: 0, iteration: (i / period) as u64 });
         }

@@ -6,7 +6,7 @@ use airlink_graph::Role;
 use airlink_plan::{CutReason, Objective, Plan, PlanOptions};
 use proptest::prelude::*;
 
-use crate::support::{Kernel, elf, host, kernel, launch, lines, plan_by};
+use crate::support::{Kernel, elf, host, kernel, launch, lines, plan_by, reordered};
 
 /// Vectors of these many f32 elements.
 const SIZES: [u64; 3] = [4, 16, 1024];
@@ -310,8 +310,104 @@ fn iterations_of_other_wiring_have_elfs_of_their_own() {
     let kernels = [mover(&[4, 4], &[4]).1];
     // The first iteration reads one buffer twice, by name; the others don't.
     let text = "[[block]]\nname = \"layer\"\ncount = 3\n[[block.launch]]\nname = \"a_{i}\"\nkernel = \"r4r4w4\"\n\
-                args = [\"x_0\", \"x_{i}\", \"x_{i+1}\"]\n";
+                args = [\"x_0\", \"x_{i}\", \"y_{i}\"]\n\
+                [[block.host]]\nname = \"h_{i}\"\nreads = [\"y_{i}\"]\nwrites = [\"x_{i+1}\"]\n";
     let plan = plan_by(text, &kernels, &[], &PlanOptions::default()).plan.unwrap();
     let calls: Vec<usize> = plan.elfs.iter().map(|e| e.calls.len()).collect();
     assert_eq!(calls, [1, 2], "{:?}", shape(&plan));
+}
+
+#[test]
+fn a_block_without_host_steps_is_only_a_short_way_to_write_launches() {
+    let kernels = [mover(&[4, 4], &[4]).1];
+    let text = "[[block]]\nname = \"vocabulary\"\ncount = 19\n[[block.launch]]\nname = \"p_{i}\"\nkernel = \"r4r4w4\"\n\
+                args = [\"w_{i}\", \"x\", \"logits_{i}\"]\n";
+    let plan = plan_by(text, &kernels, &[], &PlanOptions::default()).plan.unwrap();
+    assert_eq!(shape(&plan), [(19, "end of the program".to_string())]);
+}
+
+#[test]
+fn reordered_steps_need_fewer_elfs_where_the_dataflow_allows() {
+    let kernels = [mover(&[4], &[4]).1];
+    let text = [
+        launch("a", "r4w4", &["x", "q"]),
+        host("h", &["q"], &["p"]),
+        launch("b", "r4w4", &["u", "v"]),
+        launch("c", "r4w4", &["p", "y"]),
+    ]
+    .concat();
+    let planned = reordered(&text, &kernels);
+    let names =
+        |p: &Plan| p.elfs.iter().map(|e| e.launches.iter().map(|l| l.name.clone()).collect()).collect::<Vec<Vec<_>>>();
+    // As many ELFs either way: nothing moves.
+    assert_eq!(names(&planned), [vec!["a"], vec!["b", "c"]]);
+    let text = [
+        launch("a", "r4w4", &["x", "q"]),
+        host("h", &["q"], &["p"]),
+        launch("b", "r4w4", &["u", "v"]),
+        host("g", &["p"], &["w"]),
+        launch("c", "r4w4", &["w", "y"]),
+    ]
+    .concat();
+    let planned = reordered(&text, &kernels);
+    assert_eq!(names(&planned), [vec!["a", "b"], vec!["c"]]);
+    assert_eq!(planned.moves.iter().map(|m| (m.step.as_str(), m.before.as_str())).collect::<Vec<_>>(), [("b", "h")]);
+}
+
+/// Fewest runs of launches over all orders that keep what depends on one another: by sets of steps that are done.
+fn fewest_runs(before: &[Vec<usize>], fuses: &[bool]) -> usize {
+    let n = before.len();
+    let mut least = vec![[usize::MAX; 2]; 1 << n];
+    // Whether the last step taken was a launch that may share an ELF.
+    least[0] = [0, usize::MAX];
+    for done in 0..1usize << n {
+        for last in 0..2 {
+            let runs = least[done][last];
+            if runs == usize::MAX {
+                continue;
+            }
+            for step in (0..n).filter(|s| done >> s & 1 == 0 && before[*s].iter().all(|b| done >> b & 1 == 1)) {
+                let next = usize::from(fuses[step]);
+                let more = usize::from(fuses[step] && last == 0);
+                let entry = &mut least[done | 1 << step][next];
+                *entry = (*entry).min(runs + more);
+            }
+        }
+    }
+    let [a, b] = least[(1 << n) - 1];
+    a.min(b)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_order_has_fewer_elfs_than_the_one_chosen(ops in proptest::collection::vec(any_op(), 1..13)) {
+        let (text, kernels, launches) = graph(&ops);
+        prop_assume!(!launches.is_empty());
+        let planned = plan_by(&text, &kernels, &[], &PlanOptions { unrolls: true, ..PlanOptions::default() });
+        let flow = planned.graph.dataflow();
+        let before: Vec<Vec<usize>> = flow
+            .node_indices()
+            .map(|n| flow.neighbors_directed(n, petgraph::Direction::Incoming).map(|b| b.index()).collect())
+            .collect();
+        let fuses: Vec<bool> = ops.iter().map(|o| matches!(o, Op::Launch { is_never: false, .. })).collect();
+        let alone = ops.iter().filter(|o| matches!(o, Op::Launch { is_never: true, .. })).count();
+        let reordered = airlink_graph::reorder(planned.graph);
+        let mut findings = planned.findings;
+        let options = PlanOptions { unrolls: true, ..PlanOptions::default() };
+        let plan = airlink_plan::plan(&reordered, &planned.kernels, &Default::default(), &options, &mut findings).unwrap();
+        prop_assert_eq!(plan.elfs.len(), fewest_runs(&before, &fuses) + alone);
+        // What depends on another step still comes after it.
+        let names: Vec<String> = reordered.steps.iter().map(|s| reordered.step_name(*s).value.clone()).collect();
+        let at = |step: usize| {
+            let kind = if matches!(ops[step], Op::Host { .. }) { 'h' } else { 'l' };
+            names.iter().position(|n| *n == format!("{kind}{step}")).unwrap()
+        };
+        for (step, before) in before.iter().enumerate() {
+            for b in before {
+                prop_assert!(at(*b) < at(step));
+            }
+        }
+    }
 }

@@ -164,7 +164,7 @@ impl Kernel {
             }],
             calls: self.externs.iter().filter(|e| e.is_called).map(call).collect(),
             channels: Vec::new(),
-            first_async: None,
+            unawaited: None,
             traffic: Default::default(),
         };
         let function = |name: &str, kinds: &[EntryKind]| FunctionSummary {
@@ -226,6 +226,13 @@ pub fn plan_by(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInfo)
     let found: FoundObjects = found.iter().map(|(l, f, o)| ((at(l), f.to_string()), o.clone())).collect();
     let plan = plan(&graph, &kernels, &found, options, &mut findings).ok();
     Planned { graph, kernels, plan, findings }
+}
+
+/// The plan of a graph whose steps may change places.
+pub fn reordered(text: &str, kernels: &[Kernel]) -> Plan {
+    let Planned { graph, kernels, mut findings, .. } = plan_of(text, kernels);
+    let graph = airlink_graph::reorder(graph);
+    plan(&graph, &kernels, &FoundObjects::new(), &PlanOptions::default(), &mut findings).expect("it plans")
 }
 
 pub fn plan_of(text: &str, kernels: &[Kernel]) -> Planned {
