@@ -1,6 +1,6 @@
 //! `airlink verify`: the fused ELFs of a graph against its launches built one by one, on the same inputs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airlink_diag::{Findings, Reported};
 use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
@@ -15,14 +15,17 @@ use crate::invocation::Invocation;
 use crate::load::{self, Loaded};
 use crate::pipe;
 
+/// ELF to the number of its calls.
+type Calls = BTreeMap<String, usize>;
+
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     invocation.links = true;
     if !invocation.options.quiet {
         crate::watch::start();
     }
     match compare(invocation, args) {
-        Ok(report) => {
-            invocation.say(&text(&report));
+        Ok((report, calls)) => {
+            invocation.say(&text(&report, &calls));
             Exit::Done
         }
         Err(reported) => {
@@ -32,7 +35,8 @@ pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     }
 }
 
-fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Reported> {
+/// The report, and how often the program calls each ELF.
+fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<(Report, Calls), Reported> {
     let ir = Ir::new();
     let loaded = load::graph(&ir, invocation, &args.graph)?;
     let plan = pipe::make_plan(invocation, &loaded)?;
@@ -47,7 +51,9 @@ fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Repo
     }
     let alone = build(&ir, invocation, &loaded, &alone, &objects, &host)?;
     let steps = steps(&loaded.graph, &plan, fused, alone);
-    invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))
+    let report = invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, &mut s.findings))?;
+    let calls = plan.elfs.iter().map(|e| (e.name.clone(), e.calls.len())).collect();
+    Ok((report, calls))
 }
 
 /// A plan in which every launch of the first calls has an ELF of its own; further calls run the same program. Its
@@ -129,14 +135,18 @@ fn steps(graph: &LaunchGraph, plan: &Plan, mut fused: Vec<(Variant, Vec<Vec<u8>>
     steps
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &Report, calls: &Calls) -> String {
     let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
     let mut text = String::new();
     let mut elements = 0;
     for elf in &report.elfs {
         let unfused: f64 = elf.launches.iter().map(|l| ms(l.unfused)).sum();
+        let more = match calls.get(&elf.name) {
+            Some(&count) if count > 1 => format!(", called {count} times, of which this is the first"),
+            _ => String::new(),
+        };
         text += &format!(
-            "{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms\n",
+            "{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms{more}\n",
             elf.name,
             elf.launches.len(),
             ms(elf.fused)
