@@ -202,7 +202,26 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let (first, second) = (random.below(count), random.below(count));
     let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
-    let kind = match random.below(12) {
+    let kind = match random.below(14) {
+        12 => {
+            let call = random.below(elf.calls.len());
+            let args = &mut elf.calls.get_mut(call)?.args;
+            let (i, j) = (random.below(args.len()), random.below(args.len()));
+            if args[i] == args[j] {
+                return None;
+            }
+            args.swap(i, j);
+            "plan: swapped buffers of a call"
+        }
+        13 => {
+            let launches = elf.calls.iter().map(|c| c.launches.clone()).collect::<Vec<_>>();
+            let (i, j) = (random.below(launches.len()), random.below(launches.len()));
+            if i == j {
+                return None;
+            }
+            elf.calls[i].launches.clone_from(&launches[j]);
+            "plan: launches of another call"
+        }
         0 => {
             let (i, j) = (random.below(launch.operands.len()), random.below(launch.operands.len()));
             if launch.operands[i] == launch.operands[j] {

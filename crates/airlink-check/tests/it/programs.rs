@@ -17,6 +17,7 @@ pub const GRAPHS: &[&str] = &[
     "views",
     "views_offset",
     "blocks",
+    "layers",
     "two_launches",
     "channels",
     "attributes",
