@@ -80,10 +80,10 @@ impl fmt::Display for CutReason {
                     Some(a) => write!(
                         f,
                         "; with --unroll {} of {} instead of {} of {}",
-                        count(a.calls_across, "call"),
-                        count(a.elfs_across, "ELF"),
-                        count(a.calls, "call"),
-                        count(a.elfs, "ELF")
+                        counted(a.calls_across, "call"),
+                        counted(a.elfs_across, "ELF"),
+                        counted(a.calls, "call"),
+                        counted(a.elfs, "ELF")
                     ),
                     None => Ok(()),
                 }
@@ -119,7 +119,7 @@ impl Objective {
 }
 
 /// `1 call`, `2 calls`.
-fn count(n: usize, one: &str) -> String {
+fn counted(n: usize, one: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") }
 }
 
