@@ -10,6 +10,7 @@ mod mistakes;
 mod odd;
 mod oracle;
 mod project;
+mod report;
 mod shared;
 mod snapshots;
 mod splits;
