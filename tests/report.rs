@@ -110,7 +110,7 @@ fn warnings_that_count_as_errors_leave_no_plan_behind() {
     // In place: a warning.
     let text = read(folder.path(), "two.toml").replace("\"t\", \"y\", \"z\"", "\"t\", \"y\", \"x\"");
     std::fs::write(folder.path().join("two.toml"), text).expect("writable");
-    airlink(folder.path(), &["plan", "two.toml", "-o", "p.html"]).expect(0);
+    airlink(folder.path(), &["plan", "two.toml", "--format", "html", "-o", "p.html"]).expect(0);
     assert!(read(folder.path(), "p.html").contains("warning AL0219"));
     let outcome =
         airlink(folder.path(), &["plan", "two.toml", "-W", "error", "-o", "q.html", "--log", "q.md"]).expect(1);
