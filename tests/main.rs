@@ -11,6 +11,7 @@ mod models;
 mod odd;
 mod oracle;
 mod project;
+mod report;
 mod shared;
 mod snapshots;
 mod splits;

@@ -14,7 +14,7 @@ use airlink_diag::{Findings, Reported};
 use airlink_graph::{ElfEntry, HostIdx, LaunchGraph, LaunchIdx, Step};
 
 use crate::{CutReason, PlanOptions};
-use cost::Costs;
+pub(crate) use cost::Costs;
 use layers::{Layers, Tag};
 
 /// The launches of one ELF.

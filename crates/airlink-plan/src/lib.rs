@@ -16,6 +16,7 @@ mod make;
 mod map;
 mod plan;
 mod render;
+mod report;
 mod splits;
 mod variants;
 
@@ -29,3 +30,4 @@ pub use plan::{
     OperandPlan, Plan, PlanOptions, Rename, RenameKind, Signature, SplitPlan,
 };
 pub use render::render;
+pub use report::{Outcome, OutputFile, dot, html, log};

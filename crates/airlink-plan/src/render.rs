@@ -76,9 +76,7 @@ fn render_resources(out: &mut String, resources: &ElfResources) {
 
 /// Name, kernel, operands of a launch.
 fn launch_row(launch: &LaunchPlan, graph: &LaunchGraph) -> [String; 3] {
-    let file = launch.kernel.rsplit('/').next().unwrap_or(&launch.kernel);
-    let stem = file.strip_suffix(".mlir").unwrap_or(file);
-    let mut kernel = stem.strip_suffix(".air").unwrap_or(stem).to_string();
+    let mut kernel = kernel_stem(&launch.kernel).to_string();
     if kernel.chars().count() > KERNEL_WIDTH_MAX {
         kernel = kernel.chars().take(KERNEL_WIDTH_MAX - 2).chain("..".chars()).collect();
     }
@@ -99,6 +97,13 @@ fn launch_row(launch: &LaunchPlan, graph: &LaunchGraph) -> [String; 3] {
         let _ = write!(text, "  ({} launches)", launch.entries.len());
     }
     [launch.name.clone(), kernel, text]
+}
+
+/// The name of a kernel's file, without folder and ending.
+pub(crate) fn kernel_stem(kernel: &str) -> &str {
+    let file = kernel.rsplit('/').next().unwrap_or(kernel);
+    let stem = file.strip_suffix(".mlir").unwrap_or(file);
+    stem.strip_suffix(".air").unwrap_or(stem)
 }
 
 fn render_args(out: &mut String, role: Role, elf: &ElfPlan) {

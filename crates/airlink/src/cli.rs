@@ -15,9 +15,9 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Plan, merge and rename the kernels of a launch graph and write one fused ELF per cut.
-    Stitch(GraphArgs),
+    Stitch(LoggedArgs),
     /// Print which launches share an ELF and why, arguments, roles and renames.
-    Plan(GraphArgs),
+    Plan(LoggedArgs),
     /// Check wiring, names and hazards of a graph or a module; whether the host can build it, only stitch and verify try.
     Check(GraphArgs),
     /// Build fused and unfused for the host, run both on the same inputs and compare bit for bit.
@@ -57,6 +57,16 @@ pub struct GraphArgs {
     pub seed: u64,
     #[command(flatten)]
     pub shared: Shared,
+}
+
+/// What decides and so can tell how it came out.
+#[derive(Args, Debug)]
+pub struct LoggedArgs {
+    #[command(flatten)]
+    pub graph: GraphArgs,
+    /// Write what was applied, skipped or refused, with reasons and numbers, as Markdown; also when the run fails.
+    #[arg(long, value_name = "FILE.md")]
+    pub log: Option<Utf8PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -211,7 +221,7 @@ pub enum Format {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone)]
 pub struct Shared {
-    /// Where to write: a folder for stitch and run (default: the current one), a file for init, rename and opt.
+    /// Where to write: a folder for stitch and run (default: the current one), a file for plan, init, rename and opt.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<Utf8PathBuf>,
     /// Artefacts to write: elf, mlir, obj, map; default all. For `plan`, another name of --format.
@@ -307,9 +317,8 @@ impl Command {
     /// The options that every command takes.
     pub fn shared(&self) -> &Shared {
         match self {
-            Command::Stitch(a) | Command::Plan(a) | Command::Check(a) | Command::Verify(a) | Command::Link(a) => {
-                &a.shared
-            }
+            Command::Stitch(a) | Command::Plan(a) => &a.graph.shared,
+            Command::Check(a) | Command::Verify(a) | Command::Link(a) => &a.shared,
             Command::Run(a) => &a.shared,
             Command::Init(a) => &a.shared,
             Command::Diff(a) => &a.shared,
@@ -369,20 +378,36 @@ impl Shared {
         // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.
         let is_plan = matches!(command, Command::Plan(_));
         let prints_json = is_plan || matches!(command, Command::Check(_) | Command::Inspect(_) | Command::Doctor(_));
-        let wants = |format, emit| self.format == Some(format) || (is_plan && self.emit.contains(&emit));
-        add(wants(Format::Html, Emit::Html), "--format html");
-        add(wants(Format::Dot, Emit::Dot), "--format dot");
+        add(self.format == Some(Format::Html) && !is_plan, "--format html");
+        add(self.format == Some(Format::Dot) && !is_plan, "--format dot");
         add(self.format == Some(Format::Json) && !prints_json, "--format json");
         let artefacts = [Emit::Elf, Emit::Mlir, Emit::Obj, Emit::Map];
         add(self.emit.iter().any(|e| artefacts.contains(e) == is_plan), "this kind of --emit");
         list
     }
 
+    /// The form of a plan: `--emit` is another name of `--format` there.
+    pub fn plan_format(&self) -> Format {
+        let named = self.emit.iter().find_map(|emit| match emit {
+            Emit::Text => Some(Format::Text),
+            Emit::Json => Some(Format::Json),
+            Emit::Html => Some(Format::Html),
+            Emit::Dot => Some(Format::Dot),
+            Emit::Elf | Emit::Mlir | Emit::Obj | Emit::Map => None,
+        });
+        self.format.or(named).unwrap_or(Format::Text)
+    }
+
     /// Whether the command writes files at all: `-o` for another would promise one.
     pub fn is_output_idle(&self, command: &Command) -> bool {
         let writes = matches!(
             command,
-            Command::Stitch(_) | Command::Run(_) | Command::Init(_) | Command::Rename(_) | Command::Opt(_)
+            Command::Stitch(_)
+                | Command::Plan(_)
+                | Command::Run(_)
+                | Command::Init(_)
+                | Command::Rename(_)
+                | Command::Opt(_)
         );
         self.output.is_some() && !writes
     }

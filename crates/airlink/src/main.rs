@@ -7,6 +7,7 @@ mod exit;
 mod invocation;
 mod limits;
 mod load;
+mod outcome;
 mod paths;
 mod pipe;
 mod read;

@@ -8,6 +8,7 @@ mod local_names;
 mod map;
 mod objects;
 mod props;
+mod report;
 mod support;
 mod text;
 mod variants;
