@@ -10,6 +10,7 @@ mod mistakes;
 mod odd;
 mod oracle;
 mod project;
+mod rows;
 mod shared;
 mod snapshots;
 mod splits;

@@ -113,6 +113,8 @@ codes! {
     AL0501 "attributes contradict"
     AL0502 "operation that cannot be merged"
     AL0503 "K that cannot be split so"
+    AL0505 "number of launches that the grid does not have"
+    AL0506 "launch that cannot be cut into several"
 
     // AL06: check.
     AL0601 "fused module does not verify"

@@ -4,7 +4,7 @@ use airlink_diag::{FileId, Span};
 use airlink_kernel::{Access, KernelType};
 use indexmap::IndexMap;
 
-use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role};
+use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role, RowSplit};
 
 /// What a launch graph means once its kernels are known: buffers with types, views with places in them, and steps in
 /// program order with every operand bound.
@@ -141,6 +141,7 @@ pub struct Launch {
     pub objects: IndexMap<String, Placed<String>>,
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
+    pub row_split: Option<Placed<RowSplit>>,
     pub fuse: Option<Placed<Fuse>>,
     /// Its compiled NPU ELF.
     pub elf: Option<Placed<String>>,

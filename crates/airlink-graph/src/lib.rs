@@ -15,7 +15,7 @@ mod words;
 pub use effects::{DataflowEdge, Dependence, Effect};
 pub use file::{
     BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
-    StepEntry, ViewEntry,
+    RowSplit, StepEntry, ViewEntry,
 };
 pub use graph::{
     Buffer, BufferIdx, ByteRange, HostIdx, HostOperand, HostStep, Launch, LaunchGraph, LaunchIdx, Operand, Step, View,

@@ -161,6 +161,7 @@ impl Resolver<'_> {
             objects: entry.objects,
             refs: entry.refs,
             k_split: entry.k_split,
+            row_split: entry.row_split,
             fuse: entry.fuse,
             elf: entry.elf,
         })

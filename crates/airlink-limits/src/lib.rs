@@ -23,7 +23,7 @@ mod setup;
 mod shim;
 mod split;
 
-pub use launch::{LaunchUse, judge_launch};
+pub use launch::{LaunchUse, judge_launch, measure};
 pub use log::classify;
 pub use program::{ProgramUse, judge_names, judge_program};
 pub use render::render;

@@ -4,7 +4,7 @@ use airlink_diag::Findings;
 use airlink_diag::render::{JsonFinding, to_json};
 use serde::Serialize;
 
-use crate::{ArgPlan, ElfResources, Plan, Rename, SplitPlan};
+use crate::{ArgPlan, ElfResources, Plan, Rename, RowSplitPlan, SplitPlan};
 
 /// What `airlink plan --format json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -15,6 +15,8 @@ pub struct PlanJson<'p> {
     pub elfs: Vec<ElfJson<'p>>,
     pub renames: Vec<&'p Rename>,
     pub splits: Vec<&'p SplitPlan>,
+    /// Launches that are cut into several.
+    pub row_splits: Vec<&'p RowSplitPlan>,
     pub findings: Vec<JsonFinding>,
 }
 
@@ -59,6 +61,7 @@ pub fn plan_json<'p>(plan: &'p Plan, findings: &Findings) -> PlanJson<'p> {
         elfs: plan.elfs.iter().map(elf).collect(),
         renames: plan.elfs.iter().flat_map(|e| &e.renames).collect(),
         splits: plan.elfs.iter().flat_map(|e| &e.splits).collect(),
+        row_splits: plan.elfs.iter().flat_map(|e| &e.row_splits).collect(),
         findings: findings.in_file_order().into_iter().map(|f| to_json(f, &findings.sources)).collect(),
     }
 }

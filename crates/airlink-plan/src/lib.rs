@@ -15,6 +15,7 @@ mod make;
 mod map;
 mod plan;
 mod render;
+mod rows;
 mod splits;
 mod variants;
 
@@ -25,6 +26,6 @@ pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_
 pub use plan::{
     ArgPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan,
     LaunchResources, LocalRename, ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, OperandPlan, Plan, PlanOptions,
-    Rename, RenameKind, Signature, SplitPlan,
+    Rename, RenameKind, RowPiece, RowSplitPlan, Signature, SplitPlan,
 };
 pub use render::render;

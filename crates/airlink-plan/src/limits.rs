@@ -1,21 +1,25 @@
 //! What each ELF takes of the device, and what it takes too much of.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use airlink_device::{Device, Profile};
-use airlink_diag::{Finding, Findings, Severity};
-use airlink_graph::{LaunchGraph, PingPong};
+use airlink_diag::{Code, Finding, Findings, Severity, Span};
+use airlink_graph::{LaunchGraph, LaunchIdx, PingPong};
 use airlink_kernel::{KernelSummary, Traffic};
 use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, judge_launch, judge_program};
 use indexmap::IndexMap;
 
-use crate::{ElfPlan, ElfResources, LaunchResources, PlanOptions};
+use crate::{ElfPlan, ElfResources, LaunchResources, PlanOptions, rows};
 
 /// The device whose limits count; none where nobody names one.
 pub(crate) fn device(graph: &LaunchGraph, options: &PlanOptions) -> Option<&'static Device> {
     let named = || graph.device.as_ref().and_then(|d| Device::named(&d.value));
     options.device.or_else(named).or(options.default_device)
 }
+
+/// What one judgement holds for: the kernel, its function, the launch op, the range of its grid, and its objects.
+type Judged<'k> = (&'k str, &'k str, usize, Option<(u64, u64)>, BTreeMap<String, ObjectSize>);
 
 /// Judges every ELF and gives it its resources.
 pub(crate) fn judge(
@@ -28,13 +32,11 @@ pub(crate) fn judge(
 ) {
     for elf in elfs {
         let mut setup = setup(graph, elf, device, options);
-        let mut launches: Vec<(LaunchUse, &Traffic)> = Vec::new();
+        let mut launches: Vec<(LaunchUse, Cow<'_, Traffic>)> = Vec::new();
         // A kernel that several launches share is judged once, and says its piece once.
-        let mut judged: BTreeMap<(&str, &str, usize, BTreeMap<String, ObjectSize>), LaunchUse> = BTreeMap::new();
+        let mut judged: BTreeMap<Judged<'_>, LaunchUse> = BTreeMap::new();
         for plan in &elf.launches {
-            let from = options.object_sizes.range((plan.launch, String::new())..);
-            let own = from.take_while(|((launch, _), _)| *launch == plan.launch);
-            setup.objects = own.map(|((_, name), size)| (name.clone(), *size)).collect();
+            setup.objects = object_sizes(plan.launch, options);
             let summary = kernels.get(&plan.kernel);
             let Some(function) = summary.and_then(|k| k.functions.iter().find(|f| f.name == plan.function)) else {
                 continue;
@@ -44,17 +46,29 @@ pub(crate) fn judge(
                     1 => plan.name.clone(),
                     _ => format!("{}.{}", plan.name, i + 1),
                 };
-                let key = (plan.kernel.as_str(), plan.function.as_str(), i, setup.objects.clone());
-                let is_first = !judged.contains_key(&key);
-                let used = judged.entry(key).or_insert_with(|| judge_launch(&name, &entry.traffic, &setup)).clone();
-                if is_first {
-                    used.findings.iter().for_each(|f| push(f.clone(), options, findings));
+                let suffixes = elf.piece_suffixes(&plan.name, i);
+                let pieces = rows::traffic_of_pieces(&entry.traffic, elf.row_split(&plan.name, i));
+                // What is wrong with one piece is wrong with the others, at the same place.
+                let mut said: Vec<(Code, Option<Span>)> = Vec::new();
+                for ((range, traffic), suffix) in pieces.into_iter().zip(suffixes) {
+                    let name = format!("{name}{suffix}");
+                    let key = (plan.kernel.as_str(), plan.function.as_str(), i, range, setup.objects.clone());
+                    let is_first = !judged.contains_key(&key);
+                    let used = judged.entry(key).or_insert_with(|| judge_launch(&name, &traffic, &setup)).clone();
+                    for finding in used.findings.iter().filter(|_| is_first) {
+                        let what = (finding.code, finding.primary_span());
+                        if !said.contains(&what) {
+                            push(finding.clone(), options, findings);
+                        }
+                    }
+                    said.extend(used.findings.iter().map(|f| (f.code, f.primary_span())));
+                    launches.push((LaunchUse { name, findings: Vec::new(), ..used }, traffic));
                 }
-                launches.push((LaunchUse { name, findings: Vec::new(), ..used }, &entry.traffic));
             }
         }
         let cut = graph.cuts.iter().find(|c| c.name.value == elf.name);
         let place = cut.map_or(graph.name.span, |c| c.name.span);
+        let launches: Vec<(LaunchUse, &Traffic)> = launches.iter().map(|(l, t)| (l.clone(), t.as_ref())).collect();
         let program = judge_program(&elf.name, &launches, elf.args.len(), Some(place), &setup);
         program.findings.iter().for_each(|f| push(f.clone(), options, findings));
         elf.resources = Some(ElfResources {
@@ -79,8 +93,15 @@ fn push(mut finding: Finding, options: &PlanOptions, findings: &mut Findings) {
     findings.push(finding);
 }
 
+/// Sizes of a launch's kernel objects, by the name under which herds link with them.
+pub(crate) fn object_sizes(launch: LaunchIdx, options: &PlanOptions) -> BTreeMap<String, ObjectSize> {
+    let from = options.object_sizes.range((launch, String::new())..);
+    let own = from.take_while(|((l, _), _)| *l == launch);
+    own.map(|((_, name), size)| (name.clone(), *size)).collect()
+}
+
 /// `[elf.compiler]` over `[graph.compiler]`, and the command line over both.
-fn setup(graph: &LaunchGraph, elf: &ElfPlan, device: &Device, options: &PlanOptions) -> Setup {
+pub(crate) fn setup(graph: &LaunchGraph, elf: &ElfPlan, device: &Device, options: &PlanOptions) -> Setup {
     let cut = graph.cuts.iter().find(|c| c.name.value == elf.name);
     let given = cut.map_or(graph.compiler.clone(), |c| c.compiler.over(&graph.compiler));
     let ping_pong = match options.has_no_ping_pong {

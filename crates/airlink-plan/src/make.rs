@@ -9,6 +9,7 @@ use crate::cuts::{Cut, cut};
 use crate::externs::{ElfExterns, externs};
 use crate::kernel_use::KernelUses;
 use crate::locals::{LocalNames, note_wrapped};
+use crate::rows;
 use crate::splits::splits;
 use crate::variants::{Variants, variants};
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
 /// their paths as the graph spells them.
 ///
-/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0503 about splits; AL0401, AL0402,
+/// Errors: AL0215 to AL0218, AL0224 about cuts and arguments; AL0503, AL0505, AL0506 about splits; AL0401, AL0402,
 /// AL0406 about names.
 /// AL03 about limits of the device, as warnings where [`PlanOptions::limits_only_warn`] says so.
 /// Warnings: AL0213, AL0405. Notes: AL0214.
@@ -61,6 +62,7 @@ pub fn plan(
         return Err(reported);
     }
     let device = limits::device(graph, options);
+    rows::split(graph, &uses, device, &mut elfs, options, findings)?;
     if let Some(device) = device {
         limits::judge(graph, kernels, device, &mut elfs, options, findings);
     }
@@ -129,6 +131,7 @@ fn elf(
         renames,
         views: views.into_iter().collect(),
         splits: Vec::new(),
+        row_splits: Vec::new(),
         resources: None,
     }
 }

@@ -5,7 +5,7 @@ use airlink_kernel::KernelSummary;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::{ElfPlan, ElfResources, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, SplitPlan};
+use crate::{ElfPlan, ElfResources, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, RowSplitPlan, SplitPlan};
 
 /// What was linked into an ELF, from which files, under which names. Paths are relative to the graph, as it spells
 /// them.
@@ -24,6 +24,8 @@ pub struct LinkMap {
     pub objects: Vec<MapObject>,
     pub renames: Vec<Rename>,
     pub splits: Vec<SplitPlan>,
+    /// Launches that are cut into several over consecutive ranges of their grid.
+    pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of its device; null where no device is named.
     pub resources: Option<ElfResources>,
     /// Where this ELF begins, if something stands before it, and where it ends.
@@ -119,6 +121,7 @@ pub fn link_map(
         objects: elf.objects.iter().map(|o| object(&plan.objects[o.0])).collect(),
         renames: elf.renames.clone(),
         splits: elf.splits.clone(),
+        row_splits: elf.row_splits.clone(),
         resources: elf.resources.clone(),
         cuts: previous.into_iter().chain([elf]).filter_map(cut).collect(),
         tools,

@@ -2,11 +2,13 @@
 
 mod input;
 mod names;
+mod rows;
 
 pub use input::{FoundObjects, ObjectInfo, PlanOptions};
 pub use names::{
     ExternPlan, ExternUse, FoundObject, LocalRename, ObjectIdx, ObjectPlan, ObjectSymbol, Rename, RenameKind, Signature,
 };
+pub use rows::{RowPiece, RowSplitPlan};
 
 use std::fmt;
 
@@ -54,6 +56,8 @@ pub struct ElfPlan {
     pub views: Vec<ViewIdx>,
     /// Transfers that are split.
     pub splits: Vec<SplitPlan>,
+    /// Launches that are cut into several.
+    pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of the device; none where no device is named.
     pub resources: Option<ElfResources>,
 }

@@ -173,7 +173,7 @@ pub enum Color {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KSplitChoice {
+pub enum SplitChoice {
     Auto,
     Off,
 }
@@ -225,7 +225,10 @@ pub struct Shared {
     pub refs: Vec<String>,
     /// Whether transfers whose K is above 8160 are split.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub k_split: KSplitChoice,
+    pub k_split: SplitChoice,
+    /// Whether launches that repeat a push too often are cut into several.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub row_split: SplitChoice,
     /// The kernels are compiled without double buffering.
     #[arg(long)]
     pub no_pingpong: bool,

@@ -32,8 +32,10 @@ pub struct PlanOptions {
     pub profile: Option<&'static Profile>,
     /// No double buffering, whatever the graph says.
     pub has_no_ping_pong: bool,
-    /// Nothing is split, whatever the graph says.
+    /// No K is split, whatever the graph says.
     pub has_no_k_split: bool,
+    /// No launch is cut into several, whatever the graph says.
+    pub has_no_row_split: bool,
     /// Over the graph's.
     pub runtime_tiling: Option<Vec<u64>>,
     /// Over the graph's.
