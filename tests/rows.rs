@@ -104,7 +104,6 @@ fn what_is_cut_is_bit_exact_against_what_is_not() {
 }
 
 #[test]
-#[ignore = "takes a minute: 311 MB of weights, built and run in every variant"]
 fn a_vocabulary_of_151936_rows_is_bit_exact() {
     let outcome = airlink(&fixture("graphs"), &["verify", "vocab_151936.toml"]).expect(0);
     assert!(outcome.stdout.contains("bit-exact: 151936 elements"), "{}", outcome.stdout);
@@ -122,6 +121,49 @@ fn what_fits_is_not_cut() {
     let json = airlink(&fixture("graphs"), &args).expect(0).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["row_splits"].as_array().map(Vec::len), Some(0));
+}
+
+/// What a wider herd would take is what the same kernel takes that was built with one.
+#[test]
+fn unused_columns_are_told_with_numbers_that_a_wider_kernel_has() {
+    let out = tempfile::tempdir().expect("a folder");
+    let narrow = std::fs::read_to_string(fixture("kernels/gemv/256x256_t8.air.mlir")).expect("the fixture is there");
+    let mut wide = narrow.replace("step * 32", "step * 64").replace("32x256xbf16, 1", "64x256xbf16, 1");
+    for (from, to) in [
+        ("%steps = arith.constant 8", "%steps = arith.constant 4"),
+        ("%tiles = arith.constant 4", "%tiles = arith.constant 8"),
+        ("[32, 256] [256, 1]", "[64, 256] [256, 1]"),
+        ("memref<32xbf16, 1", "memref<64xbf16, 1"),
+        ("[32] [1]", "[64] [1]"),
+    ] {
+        assert!(wide.contains(from), "{from}");
+        wide = wide.replace(from, to);
+    }
+    let graph = "[graph]\nname = \"g\"\ndevice = \"npu2\"\n\n[[launch]]\nname = \"a\"\nkernel = \"k.mlir\"\nargs = [\"w\", \"x\", \"y\"]\n";
+    std::fs::write(out.path().join("g.toml"), graph).expect("written");
+    let plan = |kernel: &str| {
+        std::fs::write(out.path().join("k.mlir"), kernel).expect("written");
+        let json = airlink(out.path(), &["plan", "g.toml", "--format", "json"]).expect(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&json).expect("JSON")
+    };
+    let (narrow, wide) = (plan(&narrow), plan(&wide));
+    let advice = |plan: &serde_json::Value| {
+        let findings = plan["findings"].as_array().expect("findings").clone();
+        findings.into_iter().find(|f| f["code"] == "AL0507")
+    };
+    assert!(advice(&wide).is_none(), "{wide}");
+    let remedy = advice(&narrow).expect("it uses 4 of 8 columns")["remedy"].as_str().expect("text").to_string();
+    assert!(remedy.contains("a herd of 8 x 1 and 4 launch points, 2 times the rows"), "{remedy}");
+    let of = |plan: &serde_json::Value, kind: &str| {
+        let all = plan["elfs"][0]["resources"]["launches"][0]["resources"].as_array().expect("resources").clone();
+        all.iter().find(|r| r["kind"] == kind).and_then(|r| r["used"].as_u64()).expect("a number")
+    };
+    for (kind, label) in
+        [("push_runs", "runs/push"), ("shim_bds", "shim BDs"), ("shim_mm2s", "shim MM2S"), ("l2_bytes", "L2")]
+    {
+        let text = format!("{label} {} instead of {} of", of(&wide, kind), of(&narrow, kind));
+        assert!(remedy.contains(&text), "`{text}` in {remedy}");
+    }
 }
 
 #[test]
@@ -170,4 +212,65 @@ fn only_a_loop_over_rows_is_cut() {
         let said = stitched(edits, args, "2").expect_err(reason);
         assert!(said.contains("AL0506") && said.contains(reason), "{reason}: {said}");
     }
+}
+
+/// A graph over copies of 16 elements, `x` and `y` of so many, with these lines in its launch.
+fn copied(elements: (u64, u64), lines: &str, more: &str) -> Result<serde_json::Value, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy(fixture("bad/AL0508/k.air.mlir"), folder.path().join("k.mlir")).expect("copied");
+    let buffer = |name: &str, n: u64| format!("[[buffer]]\nname = \"{name}\"\ntype = \"memref<{n}xf32>\"\n\n");
+    let graph = format!(
+        "[graph]\nname = \"g\"\n\n{}{}[[launch]]\nname = \"a\"\nkernel = \"k.mlir\"\nargs = [\"x\", \"y\"]\n{lines}\n{more}",
+        buffer("x", elements.0),
+        buffer("y", elements.1)
+    );
+    std::fs::write(folder.path().join("g.toml"), graph).expect("written");
+    let outcome = airlink(folder.path(), &["stitch", "g.toml", "-o", "out", "--emit", "mlir,map"]);
+    if outcome.code != 0 {
+        return Err(outcome.stderr);
+    }
+    let map = std::fs::read_to_string(folder.path().join("out/g.map.json")).expect("the map");
+    Ok(serde_json::from_str(&map).expect("JSON"))
+}
+
+#[test]
+fn a_kernel_for_a_part_of_the_rows_runs_for_each_part() {
+    let map = copied((48, 48), "partition = \"auto\"", "").expect("three parts");
+    let launches: Vec<_> = map["launches"].as_array().expect("launches").iter().map(|l| l["name"].clone()).collect();
+    assert_eq!(launches, ["a_1", "a_2", "a_3"]);
+    assert_eq!(map["views"][4]["offsets"], serde_json::json!([32]), "{map}");
+    assert!(map["arguments"][0].get("padded_from").is_none(), "{map}");
+    let map = copied((40, 40), "partition = 3", "").expect("three parts, the last one padded");
+    assert_eq!(map["arguments"][1]["padded_from"], "memref<40xf32>", "{map}");
+    assert_eq!(map["arguments"][1]["shape"], serde_json::json!([48]), "{map}");
+    // A cut by hand names the launch of the file.
+    let map = copied((48, 48), "partition = 3", "[[elf]]\nname = \"g\"\nlaunches = [\"a\"]\nargs = [\"y\", \"x\"]\n");
+    assert_eq!(map.expect("three parts")["arguments"][0]["name"], "y");
+}
+
+#[test]
+fn what_is_no_partition_is_refused() {
+    let second = "[[launch]]\nname = \"b\"\nkernel = \"k.mlir\"\nargs = [\"x\", \"z\"]\npartition = \"auto\"\n";
+    let cases = [
+        ((48, 48), "partition = 2", "", "allowed 3"),
+        ((48, 16), "partition = \"auto\"", "", "write the whole of `y`"),
+        ((16, 16), "partition = \"auto\"", "", "no buffer with more rows"),
+        ((48, 64), "partition = \"auto\"", "", "3 and 4 parts"),
+        ((1 << 40, 1 << 40), "partition = \"auto\"", "", "up to 64"),
+        ((40, 40), "partition = \"auto\"", second, "other launches use it"),
+    ];
+    for (elements, line, more, reason) in cases {
+        let said = copied(elements, line, more).expect_err(reason);
+        assert!(said.contains("AL0508") && said.contains(reason), "{reason}: {said}");
+    }
+    let said = copied((48, 48), "", "").expect_err("types disagree");
+    assert!(said.contains("AL0204"), "{said}");
+}
+
+#[test]
+fn parts_are_bit_exact() {
+    let outcome = airlink(&fixture("graphs"), &["verify", "vocab_parts.toml"]).expect(0);
+    assert!(outcome.stdout.contains("4 launches") && outcome.stdout.contains("bit-exact"), "{}", outcome.stdout);
+    let plan = airlink(&fixture("graphs"), &["plan", "vocab_parts.toml", "-q"]).expect(0).stdout;
+    assert!(plan.contains("logits from memref<1000xbf16> to memref<1024xbf16>"), "{plan}");
 }

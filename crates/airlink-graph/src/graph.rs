@@ -73,6 +73,9 @@ pub struct Buffer {
     /// Where the type comes from: `type` in the graph, or the argument in the `.mlir`.
     pub ty_span: Option<Span>,
     pub declared_role: Option<Placed<Role>>,
+    /// The declared type, where the buffer was given more rows so that a partition has whole parts. Host programs allocate
+    /// the longer buffer, with zeros in what they write beyond, and cut what they read.
+    pub padded_from: Option<KernelType>,
 }
 
 /// A contiguous part of a buffer under a name of its own.

@@ -43,6 +43,9 @@ pub struct ArgJson<'p> {
     /// Where it differs from the role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataflow: Option<&'static str>,
+    /// The type that the graph declares, where a partition needed more rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padded_from: Option<String>,
 }
 
 /// The plan and the findings, which come in file order.
@@ -74,6 +77,7 @@ impl<'p> ArgJson<'p> {
             ty: arg.ty.to_string(),
             role: arg.role.as_str(),
             dataflow: arg.dataflow_if_other(),
+            padded_from: arg.padded_from.as_ref().map(|t| t.to_string()),
         }
     }
 }

@@ -7,7 +7,7 @@ use airlink_device::{Device, Profile};
 use airlink_diag::{Code, Finding, Findings, Severity, Span};
 use airlink_graph::{LaunchGraph, LaunchIdx, PingPong};
 use airlink_kernel::{KernelSummary, Traffic};
-use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, judge_launch, judge_program};
+use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, advise, judge_launch, judge_program};
 use indexmap::IndexMap;
 
 use crate::{ElfPlan, ElfResources, LaunchResources, PlanOptions, rows};
@@ -55,11 +55,10 @@ pub(crate) fn judge(
                     let key = (plan.kernel.as_str(), plan.function.as_str(), i, range, setup.objects.clone());
                     let is_first = !judged.contains_key(&key);
                     let used = judged.entry(key).or_insert_with(|| judge_launch(&name, &traffic, &setup)).clone();
-                    for finding in used.findings.iter().filter(|_| is_first) {
-                        let what = (finding.code, finding.primary_span());
-                        if !said.contains(&what) {
-                            push(finding.clone(), options, findings);
-                        }
+                    let is_new = |f: &&Finding| is_first && !said.contains(&(f.code, f.primary_span()));
+                    used.findings.iter().filter(is_new).for_each(|f| push(f.clone(), options, findings));
+                    if is_first && range.is_none() && options.wants_advice {
+                        advise(&used, &traffic, &setup).into_iter().for_each(|f| findings.push(f));
                     }
                     said.extend(used.findings.iter().map(|f| (f.code, f.primary_span())));
                     launches.push((LaunchUse { name, findings: Vec::new(), ..used }, traffic));

@@ -49,6 +49,9 @@ pub struct MapArgument {
     pub dataflow: Option<&'static str>,
     /// Size of the buffer; null for a scalar or a dynamic shape.
     pub bytes: Option<u64>,
+    /// The type that the graph declares, where a partition needed more rows: what is behind them is padding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padded_from: Option<String>,
     pub readers: Vec<String>,
     pub writers: Vec<String>,
 }
@@ -138,6 +141,7 @@ fn argument(arg: &crate::ArgPlan, graph: &LaunchGraph) -> MapArgument {
         role: arg.role.as_str(),
         dataflow: arg.dataflow_if_other(),
         bytes: arg.size_bytes,
+        padded_from: arg.padded_from.as_ref().map(|t| t.to_string()),
         readers: names(&arg.readers),
         writers: names(&arg.writers),
     }

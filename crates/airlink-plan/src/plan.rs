@@ -161,6 +161,8 @@ pub struct ArgPlan {
     pub size_bytes: Option<u64>,
     /// Extents in elements; empty for a scalar, none where dynamic.
     pub shape: Vec<Option<u64>>,
+    /// The type that the graph declares, where a partition needed more rows.
+    pub padded_from: Option<KernelType>,
     /// Launches of this ELF that read it, in program order.
     pub readers: Vec<LaunchIdx>,
     /// Launches of this ELF that write it, in program order.

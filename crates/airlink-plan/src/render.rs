@@ -41,6 +41,8 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
     for (_, role) in Role::ALL {
         render_args(out, role, elf);
     }
+    let padded = |a: &ArgPlan| a.padded_from.as_ref().map(|from| format!("{} from {from} to {}", a.name, a.ty));
+    list(out, "padded", &elf.args.iter().filter_map(padded).collect::<Vec<_>>());
     for object in elf.objects.iter().map(|o| &plan.objects[o.0]) {
         render_object(out, elf, object, graph);
     }

@@ -15,7 +15,7 @@ use airlink_limits::{LaunchUse, Resource, ResourceKind, Setup, measure};
 use crate::kernel_use::KernelUses;
 use crate::{ElfPlan, PlanOptions, RowPiece, RowSplitPlan, limits};
 use choice::{launch_counts, pieces};
-use legal::{Refusal, dimension};
+use legal::{Cut, Refusal, dimension};
 
 /// Launches into which one is cut at most. Each is a configuration of the device, and mlir-air's compiler advises 8 in
 /// one ELF; the bound keeps a number in a file from becoming as many ops.
@@ -112,6 +112,17 @@ fn of_launch(
     }
 }
 
+/// Where the grid of a launch can be cut. The offsets of its last point are numbers that the model can hold, and so are
+/// those of every piece.
+fn cut_of(launch: &Launch, entry: &EntrySummary) -> Result<Cut, Refusal> {
+    let cut = dimension(launch, entry)?;
+    let last = RowPiece { first: cut.points - 1, count: 1, names: Vec::new() };
+    match part(&entry.traffic, cut.dimension, &last) {
+        Some(_) => Ok(cut),
+        None => Err(Refusal { text: "offsets of its last launch points leave 64 bits".into(), span: entry.span }),
+    }
+}
+
 /// As many launches as the graph asks for, of every launch op that can be cut.
 fn forced(
     launch: &Launch,
@@ -123,7 +134,7 @@ fn forced(
     let mut splits = Vec::new();
     let mut refused: Option<Refusal> = None;
     for (index, entry) in entries.iter().enumerate() {
-        let cut = match dimension(launch, entry) {
+        let cut = match cut_of(launch, entry) {
             Ok(cut) => cut,
             Err(refusal) => {
                 refused.get_or_insert(refusal);
@@ -175,7 +186,7 @@ fn fitting(
         let text = format!("`{name}` repeats a push too often and is not cut into several launches");
         Box::new(refusal.into_finding(Severity::Note, text, launch.name.span))
     };
-    let cut = dimension(launch, entry).map_err(&note)?;
+    let cut = cut_of(launch, entry).map_err(&note)?;
     let mut split = RowSplitPlan {
         launch: name.clone(),
         entry: index,

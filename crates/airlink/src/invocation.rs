@@ -18,6 +18,8 @@ pub struct Invocation {
     pub writes: bool,
     /// Whether broken limits of the device are errors, and a device is assumed where none is named.
     pub judges_limits: bool,
+    /// Whether this run tells what would make a plan better.
+    pub wants_advice: bool,
     /// Whether this run links kernel objects: then each must be one of the host's.
     pub links: bool,
 }
@@ -30,6 +32,7 @@ impl Invocation {
             timings: Vec::new(),
             writes: false,
             judges_limits: false,
+            wants_advice: false,
             links: false,
         }
     }

@@ -36,6 +36,8 @@ pub struct PlanOptions {
     pub has_no_k_split: bool,
     /// No launch is cut into several, whatever the graph says.
     pub has_no_row_split: bool,
+    /// Whether to note what a rebuild of a kernel would make better.
+    pub wants_advice: bool,
     /// Over the graph's.
     pub runtime_tiling: Option<Vec<u64>>,
     /// Over the graph's.

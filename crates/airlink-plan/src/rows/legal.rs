@@ -66,7 +66,7 @@ pub(super) fn dimension(launch: &Launch, entry: &EntrySummary) -> Result<Cut, Re
     let mut first = None;
     for (dimension, of) in grid.iter().enumerate() {
         let Some(points) = of.trip.filter(|n| *n > 1) else { continue };
-        match disjoint(&accesses, dimension, launch, &entry.traffic) {
+        match disjoint(&accesses, dimension, &|a, b| shared(a, b, launch), &entry.traffic) {
             Ok(()) => return Ok(Cut { dimension, points }),
             Err(refusal) => drop(first.get_or_insert(refusal)),
         }
@@ -97,8 +97,14 @@ fn accesses(traffic: &Traffic) -> Result<Vec<Access<'_>>, Refusal> {
     Ok(list)
 }
 
-/// Whether what points with different ids along `dimension` write is disjoint from all that others touch.
-fn disjoint(accesses: &[Access<'_>], dimension: usize, launch: &Launch, traffic: &Traffic) -> Result<(), Refusal> {
+/// Whether what points with different ids along `dimension` write is disjoint from all that others touch; `shared` says
+/// of two arguments whether they are the same memory.
+fn disjoint(
+    accesses: &[Access<'_>],
+    dimension: usize,
+    shared: &dyn Fn(usize, usize) -> Shared,
+    traffic: &Traffic,
+) -> Result<(), Refusal> {
     for write in accesses.iter().filter(|a| a.is_write) {
         let range = Range::of(write, dimension, traffic)?;
         let step = range.step.abs();
@@ -106,7 +112,7 @@ fn disjoint(accesses: &[Access<'_>], dimension: usize, launch: &Launch, traffic:
             return Err(Refusal::new(write.span, "every launch point writes the same elements"));
         }
         for other in accesses {
-            match shared(write.argument, other.argument, launch) {
+            match shared(write.argument, other.argument) {
                 Shared::No => continue,
                 Shared::Same => {}
                 Shared::Overlap => {
@@ -128,6 +134,7 @@ fn disjoint(accesses: &[Access<'_>], dimension: usize, launch: &Launch, traffic:
 }
 
 /// Whether two arguments of a kernel are the same memory in a launch.
+#[derive(Clone, Copy)]
 enum Shared {
     No,
     Same,
@@ -175,5 +182,101 @@ impl Range {
         self.low = self.low.checked_add(far.min(0))?;
         self.high = self.high.checked_add(far.max(0))?;
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use airlink_diag::{Sources, Span};
+    use airlink_kernel::{BufferRef, Linear, LoopKind, LoopUse, Memory, Side, Traffic};
+
+    use super::{Access, Shared, disjoint};
+
+    /// Launch points along the dimension that is cut, and turns of an inner loop.
+    const POINTS: i64 = 5;
+    const TURNS: i64 = 3;
+
+    fn side(constant: i64, steps: [i64; 2], sizes: [u64; 2], strides: [i64; 2]) -> Side {
+        let steps = steps.into_iter().enumerate().filter(|(_, s)| *s != 0).collect();
+        Side {
+            memory: Memory::L3,
+            buffer: BufferRef::Argument(0),
+            element: "f32".into(),
+            element_bits: Some(32),
+            buffer_elements: Some(1 << 20),
+            sizes: sizes.map(Some).to_vec(),
+            strides: strides.map(Some).to_vec(),
+            offset: Some(Linear { constant, steps }),
+            dynamic_offset_count: 0,
+        }
+    }
+
+    /// The elements that one launch point touches.
+    fn elements(side: &Side, point: i64) -> Vec<i64> {
+        let offset = side.offset.as_ref().expect("linear");
+        let mut list = Vec::new();
+        for turn in 0..TURNS {
+            let first = offset.constant + offset.step(0) * point + offset.step(1) * turn;
+            for i in 0..side.sizes[0].unwrap_or(0) as i64 {
+                for j in 0..side.sizes[1].unwrap_or(0) as i64 {
+                    list.push(first + i * side.strides[0].unwrap_or(0) + j * side.strides[1].unwrap_or(0));
+                }
+            }
+        }
+        list
+    }
+
+    #[test]
+    fn what_is_called_disjoint_is_disjoint() {
+        let mut sources = Sources::default();
+        let span = Span::file_start(sources.add("k.mlir", String::from(" ")));
+        let one = |kind, trip: i64| LoopUse { kind, trip: Some(trip as u64), span };
+        let loops = vec![one(LoopKind::Launch, POINTS), one(LoopKind::For, TURNS)];
+        let traffic = Traffic { loops, ..Traffic::default() };
+        let mut state = 0x5EEDu64;
+        let mut below = |n: i64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as i64 % n
+        };
+        let (mut allowed, mut refused) = (0, 0);
+        for _ in 0..20_000 {
+            let step = below(41) - 20;
+            let mut any = |step| {
+                let sizes = [1 + below(3) as u64, 1 + below(4) as u64];
+                side(below(30), [step, below(5) - 2], sizes, [below(9) - 4, below(3)])
+            };
+            let (write, other) = (any(step), any(step));
+            let access = |side, is_write| Access { span, side, argument: 0, is_write };
+            let accesses = [access(&write, true), access(&other, false)];
+            if disjoint(&accesses, 0, &|_, _| Shared::Same, &traffic).is_err() {
+                refused += 1;
+                continue;
+            }
+            allowed += 1;
+            let mut writer: BTreeMap<i64, i64> = BTreeMap::new();
+            for point in 0..POINTS {
+                for e in elements(&write, point) {
+                    assert_eq!(*writer.entry(e).or_insert(point), point, "{write:?}");
+                }
+            }
+            for point in 0..POINTS {
+                let touched = elements(&other, point);
+                assert!(touched.iter().all(|e| writer.get(e).is_none_or(|p| *p == point)), "{write:?} {other:?}");
+            }
+        }
+        assert!(allowed > 500 && refused > 500, "{allowed} allowed, {refused} refused");
+    }
+
+    #[test]
+    fn vast_numbers_are_refused_and_do_not_overflow() {
+        let mut sources = Sources::default();
+        let span = Span::file_start(sources.add("k.mlir", String::from(" ")));
+        let loops = vec![LoopUse { kind: LoopKind::Launch, trip: Some(u64::MAX), span }];
+        let traffic = Traffic { loops, ..Traffic::default() };
+        let vast = side(i64::MAX, [i64::MIN, 0], [u64::MAX, u64::MAX], [i64::MIN, i64::MAX]);
+        let accesses = [Access { span, side: &vast, argument: 0, is_write: true }];
+        assert!(disjoint(&accesses, 0, &|_, _| Shared::Same, &traffic).is_err());
     }
 }

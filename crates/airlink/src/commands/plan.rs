@@ -9,6 +9,7 @@ use crate::invocation::Invocation;
 use crate::{load, pipe};
 
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+    invocation.wants_advice = true;
     match show(invocation, args) {
         Ok(()) => Exit::Done,
         Err(reported) => invocation.exit_of(reported),
