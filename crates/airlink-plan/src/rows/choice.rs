@@ -40,33 +40,3 @@ pub(super) fn ranges(numbers: &[u64]) -> String {
         runs => runs.iter().map(text).collect::<Vec<_>>().join(", "),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{launch_counts, pieces, ranges};
-
-    #[test]
-    fn pieces_are_every_point_once() {
-        for points in 1..200 {
-            for count in 1..=70 {
-                let Some(pieces) = pieces(points, count) else { continue };
-                assert_eq!(pieces.len() as u64, count);
-                let mut next = 0;
-                for piece in &pieces {
-                    assert!(piece.first == next && piece.count > 0 && piece.count <= pieces[0].count);
-                    next += piece.count;
-                }
-                assert_eq!(next, points);
-                assert!(pieces[..pieces.len() - 1].iter().all(|p| p.count == pieces[0].count));
-            }
-        }
-    }
-
-    #[test]
-    fn legal_numbers_are_those_with_pieces() {
-        assert_eq!(ranges(&launch_counts(10, 64)), "2 to 5, 10");
-        assert_eq!(ranges(&launch_counts(1, 64)), "1: it has one launch point");
-        assert_eq!(ranges(&launch_counts(u64::MAX, 64)), "2 to 64");
-        assert!(pieces(10, 7).is_none() && pieces(u64::MAX, 3).is_some() && pieces(0, 1).is_none());
-    }
-}

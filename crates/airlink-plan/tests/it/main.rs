@@ -7,6 +7,7 @@ mod local_names;
 mod map;
 mod objects;
 mod props;
+mod rows;
 mod support;
 mod text;
 mod variants;
