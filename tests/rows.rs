@@ -217,7 +217,7 @@ fn only_a_loop_over_rows_is_cut() {
 /// A graph over copies of 16 elements, `x` and `y` of so many, with these lines in its launch.
 fn copied(elements: (u64, u64), lines: &str, more: &str) -> Result<serde_json::Value, String> {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::copy(fixture("bad/AL0508/k.air.mlir"), folder.path().join("k.mlir")).expect("copied");
+    std::fs::copy(fixture("bad/AL0509/k.air.mlir"), folder.path().join("k.mlir")).expect("copied");
     let buffer = |name: &str, n: u64| format!("[[buffer]]\nname = \"{name}\"\ntype = \"memref<{n}xf32>\"\n\n");
     let graph = format!(
         "[graph]\nname = \"g\"\n\n{}{}[[launch]]\nname = \"a\"\nkernel = \"k.mlir\"\nargs = [\"x\", \"y\"]\n{lines}\n{more}",
@@ -261,7 +261,7 @@ fn what_is_no_partition_is_refused() {
     ];
     for (elements, line, more, reason) in cases {
         let said = copied(elements, line, more).expect_err(reason);
-        assert!(said.contains("AL0508") && said.contains(reason), "{reason}: {said}");
+        assert!(said.contains("AL0509") && said.contains(reason), "{reason}: {said}");
     }
     let said = copied((48, 48), "", "").expect_err("types disagree");
     assert!(said.contains("AL0204"), "{said}");

@@ -116,7 +116,7 @@ codes! {
     AL0505 "number of launches that the grid does not have"
     AL0506 "launch that cannot be cut into several"
     AL0507 "columns of the device left unused"
-    AL0508 "partition that does not fit"
+    AL0509 "partition that does not fit"
 
     // AL06: check.
     AL0601 "fused module does not verify"

@@ -20,7 +20,7 @@ use crate::{
 
 /// Binds every name of `graph` and checks it against the kernels, keyed by their paths as the graph spells them.
 ///
-/// Errors: AL0203 to AL0211 about wiring and kernels; AL0508 about partitions; AL0109 for a type that is none. Warnings: AL0212, AL0219, AL0220.
+/// Errors: AL0203 to AL0211 about wiring and kernels; AL0509 about partitions; AL0109 for a type that is none. Warnings: AL0212, AL0219, AL0220.
 pub fn resolve(
     mut graph: GraphFile,
     kernels: &IndexMap<String, KernelSummary>,

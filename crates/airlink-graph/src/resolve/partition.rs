@@ -28,7 +28,7 @@ struct Part {
 
 /// Replaces every launch that has a `partition`.
 ///
-/// Errors: AL0508.
+/// Errors: AL0509.
 pub(super) fn expand(
     graph: &mut GraphFile,
     kernels: &IndexMap<String, KernelSummary>,
@@ -121,7 +121,7 @@ fn parts(
     uses: &IndexMap<String, usize>,
 ) -> Result<(Vec<Part>, u64), Box<Finding>> {
     let name = &entry.name.value;
-    let wrong = |text: String| Finding::error(codes::AL0508, text).at(choice.span, "asks for a partition");
+    let wrong = |text: String| Finding::error(codes::AL0509, text).at(choice.span, "asks for a partition");
     let of = |(i, arg): (usize, &Placed<String>)| part(graph, i, &arg.value, &function.args[i].ty);
     let list: Vec<Part> = entry.args.value.iter().enumerate().filter_map(of).collect();
     let Some(count) = list.first().map(|p| p.rows_in_all.div_ceil(p.rows)) else {
