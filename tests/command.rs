@@ -77,7 +77,11 @@ fn usage_errors_end_with_two() {
 fn an_option_that_nothing_implements_is_named() {
     let graph = fixture("graphs/small_o_ffn.toml");
     let outcome = airlink(&root(), &["check", graph.to_str().unwrap(), "--format", "html"]).expect(2);
-    assert!(outcome.stderr.contains("`--format html` is not implemented yet for `airlink check`"), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("`--format html` is not implemented yet for `airlink check`"),
+        "{}",
+        outcome.stderr
+    );
     for option in [&["-j", "2"][..], &["--format", "json"], &["--emit", "json"], &["--target", "npu2"]] {
         let args = [&["stitch", graph.to_str().unwrap(), "-o", "never-written"][..], option].concat();
         let outcome = airlink(&root(), &args).expect(2);

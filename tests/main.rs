@@ -12,6 +12,7 @@ mod odd;
 mod oracle;
 mod project;
 mod report;
+mod rows;
 mod shared;
 mod snapshots;
 mod splits;

@@ -117,7 +117,11 @@ codes! {
     AL0502 "operation that cannot be merged"
     AL0503 "K that cannot be split so"
     AL0504 "more launches in one ELF than asked for"
+    AL0505 "number of launches that the grid does not have"
+    AL0506 "launch that cannot be cut into several"
+    AL0507 "columns of the device left unused"
     AL0508 "given cuts cost more than the best"
+    AL0509 "partition that does not fit"
 
     // AL06: check.
     AL0601 "fused module does not verify"

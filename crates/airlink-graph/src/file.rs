@@ -135,6 +135,25 @@ pub enum KSplit {
     Parts(u64),
 }
 
+/// Whether a launch is cut into several over consecutive ranges of its grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RowSplit {
+    /// Where only that makes it fit its device.
+    Auto,
+    Off,
+    /// Into this many launches, at least 1.
+    Launches(u64),
+}
+
+/// How often a kernel that was built for a part of the rows is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Partition {
+    /// As often as the rows of the buffers take.
+    Auto,
+    /// So often; another number than that is an error.
+    Launches(u64),
+}
+
 /// Whether a launch may share an ELF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fuse {
@@ -180,6 +199,9 @@ pub struct LaunchEntry {
     pub objects: IndexMap<String, Placed<String>>,
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
+    pub row_split: Option<Placed<RowSplit>>,
+    /// None once the launch is expanded.
+    pub partition: Option<Placed<Partition>>,
     pub fuse: Option<Placed<Fuse>>,
     pub elf: Option<Placed<String>>,
     /// The block that it was expanded from, with the index in it.

@@ -4,7 +4,7 @@ use airlink_diag::{FileId, Span};
 use airlink_kernel::{Access, KernelType};
 use indexmap::IndexMap;
 
-use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role};
+use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role, RowSplit};
 
 /// What a launch graph means once its kernels are known: buffers with types, views with places in them, and steps in
 /// program order with every operand bound.
@@ -83,6 +83,9 @@ pub struct Buffer {
     /// Where the type comes from: `type` in the graph, or the argument in the `.mlir`.
     pub ty_span: Option<Span>,
     pub declared_role: Option<Placed<Role>>,
+    /// The declared type, where the buffer was given more rows so that a partition has whole parts. Host programs allocate
+    /// the longer buffer, with zeros in what they write beyond, and cut what they read.
+    pub padded_from: Option<KernelType>,
 }
 
 /// A contiguous part of a buffer under a name of its own.
@@ -153,6 +156,7 @@ pub struct Launch {
     pub objects: IndexMap<String, Placed<String>>,
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
+    pub row_split: Option<Placed<RowSplit>>,
     pub fuse: Option<Placed<Fuse>>,
     /// Its compiled NPU ELF.
     pub elf: Option<Placed<String>>,

@@ -2,6 +2,7 @@
 
 mod hazards;
 mod kernel;
+mod partition;
 mod types;
 mod views;
 
@@ -19,17 +20,18 @@ use crate::{
 
 /// Binds every name of `graph` and checks it against the kernels, keyed by their paths as the graph spells them.
 ///
-/// Errors: AL0203 to AL0211 about wiring and kernels; AL0109 for a type that is none. Warnings: AL0212, AL0219, AL0220,
-/// AL0228.
+/// Errors: AL0203 to AL0211 about wiring and kernels; AL0509 about partitions; AL0109 for a type that is none. Warnings:
+/// AL0212, AL0219, AL0220, AL0228.
 pub fn resolve(
-    graph: GraphFile,
+    mut graph: GraphFile,
     kernels: &IndexMap<String, KernelSummary>,
     findings: &mut Findings,
 ) -> Result<LaunchGraph, Reported> {
     let errors_before = findings.count(Severity::Error);
+    let padded = partition::expand(&mut graph, kernels, findings);
     let functions = kernel::pick(&graph, kernels, findings);
     let mut resolver = Resolver { findings, buffers: IndexMap::new(), views: IndexMap::new(), used: IndexSet::new() };
-    resolver.declare(&graph.buffers);
+    resolver.declare(&graph.buffers, &padded);
     resolver.use_directly(&graph, &functions);
     resolver.place_views(&graph.views);
     let (mut launches, mut hosts, mut steps) = (Vec::new(), Vec::new(), Vec::new());
@@ -90,7 +92,7 @@ struct Resolver<'f> {
 }
 
 impl Resolver<'_> {
-    fn declare(&mut self, entries: &[BufferEntry]) {
+    fn declare(&mut self, entries: &[BufferEntry], padded: &partition::Padded) {
         for entry in entries {
             let ty = entry.ty.as_ref().and_then(|t| types::parse(t, self.findings));
             self.buffers.insert(
@@ -102,6 +104,7 @@ impl Resolver<'_> {
                     ty,
                     ty_span: entry.ty.as_ref().map(|t| t.span),
                     declared_role: entry.role.clone(),
+                    padded_from: padded.get(&entry.name.value).cloned(),
                 },
             );
         }
@@ -140,6 +143,7 @@ impl Resolver<'_> {
             ty: None,
             ty_span: None,
             declared_role: None,
+            padded_from: None,
         });
         if let (None, Some((ty, span))) = (&buffer.ty_span, ty) {
             buffer.ty = Some(ty);
@@ -177,6 +181,7 @@ impl Resolver<'_> {
             objects: entry.objects,
             refs: entry.refs,
             k_split: entry.k_split,
+            row_split: entry.row_split,
             fuse: entry.fuse,
             elf: entry.elf,
         })

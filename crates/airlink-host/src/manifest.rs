@@ -117,13 +117,14 @@ fn launches(
     let points = launch_points(module, &elf.name);
     let mut list = Vec::new();
     for planned in &elf.launches {
-        for entry in 0..planned.entries.len() {
+        let pieces = |entry| elf.piece_suffixes(&planned.name, entry).into_iter().map(move |suffix| (entry, suffix));
+        for (entry, suffix) in (0..planned.entries.len()).flat_map(pieces) {
             let index = list.len();
             list.push(ManifestLaunch {
                 index,
                 name: match planned.entries.len() {
-                    1 => planned.name.clone(),
-                    _ => format!("{}.{entry}", planned.name),
+                    1 => format!("{}{suffix}", planned.name),
+                    _ => format!("{}.{entry}{suffix}", planned.name),
                 },
                 entry: launch_entry(index),
                 kernel: planned.kernel.rsplit('/').next().unwrap_or_default().to_string(),

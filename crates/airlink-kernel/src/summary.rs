@@ -66,6 +66,8 @@ pub struct EntrySummary {
     pub calls: Vec<CallSummary>,
     /// Names of the channels that it puts to or gets from, in order of first use.
     pub channels: Vec<String>,
+    /// The first op with an async token, if any.
+    pub first_async: Option<Span>,
     /// The entry itself, if it is async and nothing uses its token.
     pub unawaited: Option<Span>,
     /// What it moves, holds and occupies on a device.

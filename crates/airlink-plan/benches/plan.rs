@@ -100,6 +100,7 @@ fn kernel(index: u64, findings: &mut Findings) -> KernelSummary {
         }],
         calls: vec![CallSummary { symbol: "mv".into(), span: here, link_with: Some("mv.o".into()), herd: None }],
         channels: Vec::new(),
+        first_async: None,
         unawaited: None,
         traffic: Default::default(),
     };

@@ -44,6 +44,16 @@ pub(crate) struct CutLimits {
     pub has_parity_rule: bool,
     /// By launch.
     pub pdi_loads: Vec<u64>,
+    /// By launch: its launch ops, each piece of one that is cut counted.
+    pub launch_ops: Vec<u64>,
+}
+
+impl CutLimits {
+    /// No device, and launches as they stand in their kernels.
+    pub fn none(graph: &LaunchGraph) -> CutLimits {
+        let launch_ops = graph.launches.iter().map(|l| l.entry_count as u64).collect();
+        CutLimits { device: None, has_parity_rule: false, pdi_loads: vec![0; graph.launches.len()], launch_ops }
+    }
 }
 
 /// The cuts that the graph gives by hand, judged; else the best partition by the objective: never across a host step,
@@ -57,8 +67,7 @@ pub(crate) fn cut<'g>(
     options: &PlanOptions,
     findings: &mut Findings,
 ) -> Result<Vec<Cut<'g>>, Reported> {
-    let CutLimits { device, has_parity_rule, pdi_loads } = limits;
-    let costs = Costs::new(graph, options.objective, options.max_launches, device, has_parity_rule, pdi_loads);
+    let costs = Costs::new(graph, options.objective, options.max_launches, limits);
     if !graph.cuts.is_empty() {
         let cuts = given::given(graph, findings)?;
         given::judge_cost(&cuts, &best_cuts(graph, &costs, options), &costs, findings)?;

@@ -5,7 +5,7 @@ use airlink_diag::render::{JsonFinding, to_json};
 use airlink_graph::LaunchGraph;
 use serde::Serialize;
 
-use crate::{ArgPlan, CallPlan, ElfResources, Plan, Rename, SplitPlan};
+use crate::{ArgPlan, CallPlan, ElfResources, Plan, Rename, RowSplitPlan, SplitPlan};
 
 /// What `airlink plan --format json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +19,8 @@ pub struct PlanJson<'p> {
     pub moves: Vec<MoveJson<'p>>,
     pub renames: Vec<&'p Rename>,
     pub splits: Vec<&'p SplitPlan>,
+    /// Launches that are cut into several.
+    pub row_splits: Vec<&'p RowSplitPlan>,
     pub findings: Vec<JsonFinding>,
 }
 
@@ -55,6 +57,9 @@ pub struct ArgJson<'p> {
     /// Where it differs from the role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dataflow: Option<&'static str>,
+    /// The type that the graph declares, where a partition needed more rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padded_from: Option<String>,
 }
 
 /// The plan and the findings, which come in file order.
@@ -76,6 +81,7 @@ pub fn plan_json<'p>(plan: &'p Plan, graph: &'p LaunchGraph, findings: &Findings
         moves: plan.moves.iter().map(|m| MoveJson { step: &m.step, before: &m.before }).collect(),
         renames: plan.elfs.iter().flat_map(|e| &e.renames).collect(),
         splits: plan.elfs.iter().flat_map(|e| &e.splits).collect(),
+        row_splits: plan.elfs.iter().flat_map(|e| &e.row_splits).collect(),
         findings: findings.in_file_order().into_iter().map(|f| to_json(f, &findings.sources)).collect(),
     }
 }
@@ -88,6 +94,7 @@ impl<'p> ArgJson<'p> {
             ty: arg.ty.to_string(),
             role: arg.role.as_str(),
             dataflow: arg.dataflow_if_other(),
+            padded_from: arg.padded_from.as_ref().map(|t| t.to_string()),
         }
     }
 }

@@ -17,6 +17,7 @@ mod map;
 mod plan;
 mod render;
 mod report;
+mod rows;
 mod splits;
 mod variants;
 
@@ -27,7 +28,7 @@ pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_
 pub use plan::{
     Across, ArgPlan, CallPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject,
     FoundObjects, LaunchPlan, LaunchResources, LocalRename, ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, Objective,
-    OperandPlan, Plan, PlanOptions, Rename, RenameKind, Signature, SplitPlan,
+    OperandPlan, Plan, PlanOptions, Rename, RenameKind, RowPiece, RowSplitPlan, Signature, SplitPlan,
 };
 pub use render::render;
 pub use report::{Outcome, OutputFile, dot, html, log};

@@ -10,17 +10,18 @@ use crate::externs::{ElfExterns, externs};
 use crate::kernel_use::KernelUses;
 use crate::limits::Limits;
 use crate::locals::{LocalNames, note_wrapped};
+use crate::rows;
 use crate::splits::splits;
 use crate::variants::{Variants, variants};
 use crate::{
     ArgPlan, CallPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename,
-    RenameKind, args, hazards, limits,
+    RenameKind, RowSplitPlan, args, hazards, limits,
 };
 
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
 /// their paths as the graph spells them.
 ///
-/// Errors: AL0215 to AL0218, AL0224, AL0504 about cuts and arguments; AL0503 about splits; AL0401, AL0402,
+/// Errors: AL0215 to AL0218, AL0224, AL0504 about cuts and arguments; AL0503, AL0505, AL0506 about splits; AL0401, AL0402,
 /// AL0406 about names.
 /// AL03 about limits of the device, as warnings where [`PlanOptions::limits_only_warn`] says so.
 /// Warnings: AL0213, AL0226, AL0227, AL0405. Notes: AL0214, AL0508.
@@ -34,19 +35,16 @@ pub fn plan(
     let uses = KernelUses::new(graph, kernels, findings);
     // Each part says what it has to say before the first failure ends the plan.
     let mut limits = limits::device(graph, options).map(|d| Limits::new(graph, kernels, d, options));
-    let cut_limits = match &mut limits {
-        Some(limits) => CutLimits {
-            device: Some(limits.device),
-            has_parity_rule: limits.profile().has_pdi_parity_rule.is_on,
-            pdi_loads: limits.pdi_loads(findings),
-        },
-        None => CutLimits { device: None, has_parity_rule: false, pdi_loads: vec![0; graph.launches.len()] },
+    let row_splits = match &uses {
+        Ok(uses) => rows::splits(graph, uses, limits.as_ref(), options, findings),
+        Err(reported) => Err(*reported),
     };
+    let cut_limits = cut_limits(graph, &mut limits, row_splits.as_deref().unwrap_or_default(), findings);
     let cuts = cut(graph, cut_limits, options, findings);
     let uses = uses?;
     note_wrapped(graph, &uses, findings);
     let variants = variants(graph, &uses, objects, findings);
-    let cuts = cuts?;
+    let (cuts, row_splits) = (cuts?, row_splits?);
     hazards::report(graph, &cuts, findings);
     let (roles, calls) = roles_of(graph, &cuts, findings);
     let args: Vec<_> = cuts.iter().zip(&roles).map(|(cut, roles)| args::args(graph, cut, roles, findings)).collect();
@@ -59,6 +57,7 @@ pub fn plan(
         let calls = calls.into_iter().map(|c| c.of_args(&args)).collect();
         let mut elf = elf(graph, cut, roles, args, externs?, &uses, &variants);
         elf.calls = calls;
+        rows::take(&mut elf, &uses, &row_splits);
         let of = |l: &LaunchPlan| splits(graph, l.launch, uses.of(l.launch), options, findings);
         // All of them speak before the first failure ends the plan.
         let all: Vec<_> = elf.launches.iter().map(of).collect();
@@ -84,6 +83,35 @@ pub fn plan(
         moves: graph.moves.clone(),
         objects: variants.objects,
     })
+}
+
+/// What the cutter is to know of the device and of the launches as they are split.
+fn cut_limits(
+    graph: &LaunchGraph,
+    limits: &mut Option<Limits<'_>>,
+    row_splits: &[Vec<RowSplitPlan>],
+    findings: &mut Findings,
+) -> CutLimits {
+    let pieces = |index: usize| -> u64 {
+        let more = row_splits.get(index).map_or(&[][..], Vec::as_slice).iter().map(|s| s.pieces.len() as u64 - 1);
+        graph.launches[index].entry_count as u64 + more.sum::<u64>()
+    };
+    let launch_ops = (0..graph.launches.len()).map(pieces).collect();
+    match limits {
+        Some(limits) => {
+            limits.split(row_splits);
+            CutLimits {
+                device: Some(limits.device),
+                has_parity_rule: limits.profile().has_pdi_parity_rule.is_on,
+                pdi_loads: limits.pdi_loads(findings),
+                launch_ops,
+            }
+        }
+        None => {
+            let pdi_loads = vec![0; graph.launches.len()];
+            CutLimits { device: None, has_parity_rule: false, pdi_loads, launch_ops }
+        }
+    }
 }
 
 /// The buffers of a call, by the buffers of its ELF's first call.
@@ -182,6 +210,7 @@ fn elf(
         renames,
         views: views.into_iter().collect(),
         splits: Vec::new(),
+        row_splits: Vec::new(),
         resources: None,
     }
 }

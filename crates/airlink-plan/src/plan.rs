@@ -3,6 +3,7 @@
 mod cut;
 mod input;
 mod names;
+mod rows;
 
 pub(crate) use cut::bytes;
 pub use cut::{Across, CallPlan, CutReason};
@@ -10,6 +11,7 @@ pub use input::{FoundObjects, ObjectInfo, Objective, PlanOptions};
 pub use names::{
     ExternPlan, ExternUse, FoundObject, LocalRename, ObjectIdx, ObjectPlan, ObjectSymbol, Rename, RenameKind, Signature,
 };
+pub use rows::{RowPiece, RowSplitPlan};
 
 use airlink_graph::{BufferIdx, IndexLists, LaunchIdx, Move, Role, ViewIdx};
 use airlink_kernel::{EntryKind, KernelType};
@@ -59,6 +61,8 @@ pub struct ElfPlan {
     pub views: Vec<ViewIdx>,
     /// Transfers that are split.
     pub splits: Vec<SplitPlan>,
+    /// Launches that are cut into several.
+    pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of the device; none where no device is named.
     pub resources: Option<ElfResources>,
 }
@@ -138,6 +142,8 @@ pub struct ArgPlan {
     pub size_bytes: Option<u64>,
     /// Extents in elements; empty for a scalar, none where dynamic.
     pub shape: Vec<Option<u64>>,
+    /// The type that the graph declares, where a partition needed more rows.
+    pub padded_from: Option<KernelType>,
     /// Launches of this ELF that read it, in program order.
     pub readers: Vec<LaunchIdx>,
     /// Launches of this ELF that write it, in program order.

@@ -1,5 +1,6 @@
 //! The plan as people read it: a decode layer fits one screen.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use airlink_graph::{LaunchGraph, Move, Operand, Role};
@@ -7,7 +8,7 @@ use airlink_kernel::EntryKind;
 use indexmap::IndexMap;
 
 use crate::plan::bytes;
-use crate::{ArgPlan, ElfPlan, ElfResources, LaunchPlan, ObjectPlan, Plan, RenameKind};
+use crate::{ArgPlan, ElfPlan, ElfResources, LaunchPlan, ObjectPlan, Plan, RenameKind, RowSplitPlan};
 
 /// Where lists break, in characters.
 const WIDTH: usize = 100;
@@ -46,6 +47,8 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
     for (_, role) in Role::ALL {
         render_args(out, role, elf);
     }
+    let padded = |a: &ArgPlan| a.padded_from.as_ref().map(|from| format!("{} from {from} to {}", a.name, a.ty));
+    list(out, "padded", &elf.args.iter().filter_map(padded).collect::<Vec<_>>());
     for object in elf.objects.iter().map(|o| &plan.objects[o.0]) {
         render_object(out, elf, object, graph);
     }
@@ -54,9 +57,38 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
         let text = format!("{}: {} into {} parts: {}", split.launch, split.extent, split.parts, split.reason);
         list(out, "split", &[text]);
     }
+    for split in &elf.row_splits {
+        list(out, "rows", &row_split_items(split));
+    }
     if let Some(resources) = &elf.resources {
         render_resources(out, resources);
     }
+}
+
+/// What is cut and why, then each resource before and after.
+fn row_split_items(split: &RowSplitPlan) -> Vec<String> {
+    let mut counts: Vec<(u64, usize)> = Vec::new();
+    for piece in &split.pieces {
+        match counts.last_mut() {
+            Some((count, times)) if *count == piece.count => *times += 1,
+            _ => counts.push((piece.count, 1)),
+        }
+    }
+    let counts: Vec<String> = counts.iter().map(|(count, times)| format!("{times} x {count}")).collect();
+    let mut items = vec![format!(
+        "{}: {} launch points into {} launches of {}: {}",
+        split.launch,
+        split.points,
+        split.pieces.len(),
+        counts.join(" + "),
+        split.reason
+    )];
+    for (before, after) in split.before.iter().zip(&split.after) {
+        let text = |n: u64| if before.kind.is_bytes() { bytes(n) } else { n.to_string() };
+        let (from, to) = (text(before.used), text(after.used));
+        items.push(format!("{} {from} -> {to} of {}", before.kind.as_str(), text(after.allowed)));
+    }
+    items
 }
 
 /// What each launch takes of the device, and what the ELF takes in all.
@@ -140,7 +172,10 @@ fn render_renames(out: &mut String, elf: &ElfPlan) {
     let mut externs: IndexMap<(&str, &str), Vec<&str>> = IndexMap::new();
     let mut local_count = 0;
     let mut others = Vec::new();
-    for r in &elf.renames {
+    // Those of pieces say nothing that the row split does not.
+    let of_pieces: BTreeSet<&str> =
+        elf.row_splits.iter().flat_map(|s| &s.pieces).flat_map(|p| &p.names).map(|n| n.to.as_str()).collect();
+    for r in elf.renames.iter().filter(|r| !of_pieces.contains(r.to.as_str())) {
         match r.kind {
             RenameKind::Extern if r.from != r.to => externs.entry((&r.from, &r.to)).or_default().push(&r.launch),
             RenameKind::Extern => {}

@@ -20,7 +20,7 @@ use airlink_diag::{Findings, Severity};
 use airlink_graph::{LaunchGraph, LaunchIdx};
 use indexmap::IndexSet;
 
-use crate::cuts::Costs;
+use crate::cuts::{Costs, CutLimits};
 use crate::{Objective, Plan, RenameKind};
 
 /// What a plan comes to, beside what the program is without it: each launch in a call of its own.
@@ -43,7 +43,7 @@ pub(crate) struct Totals {
 impl Totals {
     pub fn of(plan: &Plan, graph: &LaunchGraph) -> Totals {
         // Of all that costs hold, only the bytes are asked for: these do not depend on the objective or the device.
-        let costs = Costs::new(graph, Objective::Bytes, None, None, false, vec![0; graph.launches.len()]);
+        let costs = Costs::new(graph, Objective::Bytes, None, CutLimits::none(graph));
         let crossing = |launches: &[LaunchIdx]| costs.part(launches).crossing_bytes;
         let calls = || plan.elfs.iter().flat_map(|e| &e.calls);
         let renames = || plan.elfs.iter().flat_map(|e| &e.renames);

@@ -183,7 +183,7 @@ pub enum Color {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KSplitChoice {
+pub enum SplitChoice {
     Auto,
     Off,
 }
@@ -244,7 +244,10 @@ pub struct Shared {
     pub refs: Vec<String>,
     /// Whether transfers whose K is above 8160 are split.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub k_split: KSplitChoice,
+    pub k_split: SplitChoice,
+    /// Whether launches that repeat a push too often are cut into several.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub row_split: SplitChoice,
     /// What the partition into ELFs is the best of; each call of an ELF costs the host 50 to 200 µs.
     #[arg(long, value_name = "WHAT", default_value = "launches")]
     pub objective: ObjectiveChoice,

@@ -23,6 +23,8 @@ pub struct Invocation {
     pub log_of_failure: Option<Utf8PathBuf>,
     /// Whether broken limits of the device are errors, and a device is assumed where none is named.
     pub judges_limits: bool,
+    /// Whether this run tells what would make a plan better.
+    pub wants_advice: bool,
     /// Whether this run links kernel objects: then each must be one of the host's.
     pub links: bool,
 }
@@ -37,6 +39,7 @@ impl Invocation {
             inputs: Vec::new(),
             log_of_failure: None,
             judges_limits: false,
+            wants_advice: false,
             links: false,
         }
     }

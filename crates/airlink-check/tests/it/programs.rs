@@ -22,6 +22,7 @@ pub const GRAPHS: &[&str] = &[
     "channels",
     "attributes",
     "llama_nway",
+    "vocab_prime",
 ];
 
 /// A graph with its parsed kernels and its plan.

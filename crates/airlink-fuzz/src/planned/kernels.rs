@@ -128,6 +128,7 @@ impl Kernel {
             herds: vec![herd.clone()],
             calls: calls.clone(),
             channels: Vec::new(),
+            first_async: None,
             unawaited: None,
             traffic: Default::default(),
         };

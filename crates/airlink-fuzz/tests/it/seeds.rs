@@ -57,6 +57,8 @@ pub const TOML_WORDS: &[&[u8]] = &[
     b"\xc3\xa9",
     b"fuse = \"never\"\n",
     b"k_split = 70\n",
+    b"row_split = 5\n",
+    b"partition = \"auto\"\n",
     b"func = \"k\"\n",
     b"ref = { a = \"b\" }\n",
 ];

@@ -39,6 +39,7 @@ fn summary(path: &str, entry: &Value, findings: &mut Findings) -> KernelSummary 
         herds: Vec::new(),
         calls: Vec::new(),
         channels: Vec::new(),
+        first_async: None,
         unawaited: None,
         traffic: Default::default(),
     });

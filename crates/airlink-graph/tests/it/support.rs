@@ -75,6 +75,7 @@ pub fn summary(kernel: &Kernel, findings: &mut Findings) -> KernelSummary {
         herds: Vec::new(),
         calls: Vec::new(),
         channels: Vec::new(),
+        first_async: None,
         unawaited: None,
         traffic: Default::default(),
     });

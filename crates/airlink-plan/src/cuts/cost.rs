@@ -6,6 +6,7 @@ use airlink_device::Device;
 use airlink_graph::{BufferIdx, ByteRange, LaunchGraph, LaunchIdx, Ranges, Role, Step};
 use airlink_limits::{LAUNCHES_ADVISED, args_fault};
 
+use super::CutLimits;
 use super::best::Cost;
 use crate::Objective;
 
@@ -64,14 +65,8 @@ pub(crate) struct Part {
 }
 
 impl Costs {
-    pub fn new(
-        graph: &LaunchGraph,
-        objective: Objective,
-        max_launches: Option<u64>,
-        device: Option<&'static Device>,
-        has_parity_rule: bool,
-        pdi_loads: Vec<u64>,
-    ) -> Costs {
+    pub fn new(graph: &LaunchGraph, objective: Objective, max_launches: Option<u64>, limits: CutLimits) -> Costs {
+        let CutLimits { device, has_parity_rule, pdi_loads, launch_ops } = limits;
         let role = |b: &airlink_graph::Buffer| b.declared_role.as_ref().map(|r| r.value);
         let whole = |b: &airlink_graph::Buffer| Whole {
             size_bytes: b.ty.as_ref().and_then(|t| t.as_memref()).and_then(|m| m.byte_count()).unwrap_or(0),
@@ -94,7 +89,7 @@ impl Costs {
             touches: touches(graph),
             operands: graph.launches.iter().map(|l| l.operands.iter().map(|o| o.buffer).collect()).collect(),
             step_of,
-            launch_ops: graph.launches.iter().map(|l| l.entry_count as u64).collect(),
+            launch_ops,
             pdi_loads,
         }
     }

@@ -60,8 +60,12 @@ pub struct PlanOptions {
     pub max_launches: Option<u64>,
     /// Repeated layers are planned iteration by iteration, and ELFs may cross their ends.
     pub unrolls: bool,
-    /// Nothing is split, whatever the graph says.
+    /// No K is split, whatever the graph says.
     pub has_no_k_split: bool,
+    /// No launch is cut into several, whatever the graph says.
+    pub has_no_row_split: bool,
+    /// Whether to note what a rebuild of a kernel would make better.
+    pub wants_advice: bool,
     /// Over the graph's.
     pub runtime_tiling: Option<Vec<u64>>,
     /// Over the graph's.

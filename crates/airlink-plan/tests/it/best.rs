@@ -131,6 +131,9 @@ fn brute_force(text: &str, kernels: &[Kernel], launches: &[String], options: &Pl
         let cuts: String = parts.iter().enumerate().map(|(i, p)| elf(&format!("e{i}"), p)).collect();
         let planned = plan_by(&format!("{text}{cuts}"), kernels, &[], options);
         let Some(plan) = planned.plan else { continue };
+        if planned.findings.iter().any(|f| f.code == codes::AL0213) {
+            continue;
+        }
         for e in &plan.elfs {
             // An xclbin takes no more: what the device refuses in a merge is no partition.
             if options.device.is_some_and(|d| !d.has_full_elf) && e.launches.len() > 1 && e.args.len() > 16 {

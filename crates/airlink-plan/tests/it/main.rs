@@ -9,6 +9,7 @@ mod map;
 mod objects;
 mod props;
 mod report;
+mod rows;
 mod support;
 mod text;
 mod variants;

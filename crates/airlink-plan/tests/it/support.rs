@@ -4,7 +4,7 @@ use airlink_diag::{Findings, Span, render};
 use airlink_graph::{LaunchGraph, LaunchIdx};
 use airlink_kernel::{
     Access, ArgSummary, CallSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary, HerdSummary,
-    KernelSummary, KernelType, LocalKind, LocalName,
+    KernelSummary, KernelType, LocalKind, LocalName, Traffic,
 };
 use airlink_plan::{FoundObjects, ObjectInfo, Plan, PlanOptions, plan};
 use indexmap::IndexMap;
@@ -22,6 +22,7 @@ pub struct Kernel {
     locals: Vec<LocalName>,
     other_functions: Vec<(String, bool)>,
     second_link: Option<String>,
+    traffic: Traffic,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +49,7 @@ pub fn kernel(path: &str, args: &[&str]) -> Kernel {
         locals: vec![LocalName { kind: LocalKind::Function, name: "k".into() }],
         other_functions: Vec::new(),
         second_link: None,
+        traffic: Traffic::default(),
     }
 }
 
@@ -128,6 +130,12 @@ impl Kernel {
         self
     }
 
+    /// What each of its entries moves.
+    pub fn traffic(mut self, traffic: Traffic) -> Kernel {
+        self.traffic = traffic;
+        self
+    }
+
     pub fn at(mut self, path: &str) -> Kernel {
         self.path = path.to_string();
         self
@@ -164,8 +172,9 @@ impl Kernel {
             }],
             calls: self.externs.iter().filter(|e| e.is_called).map(call).collect(),
             channels: Vec::new(),
+            first_async: None,
             unawaited: None,
-            traffic: Default::default(),
+            traffic: self.traffic.clone(),
         };
         let function = |name: &str, kinds: &[EntryKind]| FunctionSummary {
             name: name.to_string(),

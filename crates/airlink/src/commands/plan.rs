@@ -14,6 +14,7 @@ use crate::{load, outcome, pipe};
 
 pub fn run(invocation: &mut Invocation, args: &LoggedArgs) -> Exit {
     invocation.writes = invocation.options.output.is_some();
+    invocation.wants_advice = true;
     let ir = Ir::new();
     let mut known = Known::default();
     match show(&ir, invocation, args, &mut known) {

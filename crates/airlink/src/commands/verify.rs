@@ -66,7 +66,8 @@ fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, real: &Plan) -> 
     }
     // Unsplit as well: what a split changes would show.
     let given = crate::limits::plan_options(invocation, &loaded.object_sizes);
-    let options = PlanOptions { has_no_k_split: true, unrolls: true, max_launches: None, ..given };
+    let options =
+        PlanOptions { has_no_k_split: true, has_no_row_split: true, unrolls: true, max_launches: None, ..given };
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
@@ -126,9 +127,15 @@ fn steps(graph: &LaunchGraph, plan: &Plan, mut fused: Vec<(Variant, Vec<Vec<u8>>
             }
             GraphStep::Launch(launch) => {
                 let Some(elf) = plan.elfs.iter().position(|e| e.launches[0].launch == *launch) else { continue };
-                let count = plan.elfs[elf].launches.len();
+                let planned = &plan.elfs[elf];
+                let ops = |l: &airlink_plan::LaunchPlan| -> usize {
+                    (0..l.entries.len()).map(|e| planned.piece_suffixes(&l.name, e).len()).sum()
+                };
+                let launch_counts: Vec<usize> = planned.launches.iter().map(ops).collect();
+                let count = planned.launches.len();
                 let fused = fused.iter_mut().map(|(v, elfs)| (*v, std::mem::take(&mut elfs[elf]))).collect();
-                steps.push(Step::Elf(ElfUnderTest { fused, unfused: alone.by_ref().take(count).collect() }));
+                let unfused = alone.by_ref().take(count).collect();
+                steps.push(Step::Elf(ElfUnderTest { fused, unfused, launch_counts }));
             }
         }
     }
