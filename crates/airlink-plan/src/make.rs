@@ -58,7 +58,10 @@ pub fn plan(
         let mut elf = elf(graph, cut, roles, args, externs?, &uses, &variants);
         elf.calls = calls;
         rows::take(&mut elf, &uses, &row_splits);
-        let of = |l: &LaunchPlan| splits(graph, l.launch, uses.of(l.launch), options, findings);
+        let of = |l: &LaunchPlan| {
+            let setup = limits.as_ref().map(|s| s.setup_of(l.launch));
+            splits(graph, l.launch, uses.of(l.launch), setup.as_ref(), options, findings)
+        };
         // All of them speak before the first failure ends the plan.
         let all: Vec<_> = elf.launches.iter().map(of).collect();
         for own in all {

@@ -173,5 +173,8 @@ pub struct SplitPlan {
     pub entry: usize,
     #[serde(skip)]
     pub transfer: usize,
+    /// What the launch takes of the device without the split and with it; empty where no device is named.
+    pub before: Vec<Resource>,
+    pub after: Vec<Resource>,
     pub reason: String,
 }

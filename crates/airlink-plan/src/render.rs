@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use airlink_graph::{LaunchGraph, Move, Operand, Role};
 use airlink_kernel::EntryKind;
+use airlink_limits::Resource;
 use indexmap::IndexMap;
 
 use crate::plan::bytes;
@@ -55,7 +56,7 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
     render_renames(out, elf);
     for split in &elf.splits {
         let text = format!("{}: {} into {} parts: {}", split.launch, split.extent, split.parts, split.reason);
-        list(out, "split", &[text]);
+        list(out, "split", &[vec![text], changes(&split.before, &split.after)].concat());
     }
     for split in &elf.row_splits {
         list(out, "rows", &row_split_items(split));
@@ -67,28 +68,26 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
 
 /// What is cut and why, then each resource before and after.
 fn row_split_items(split: &RowSplitPlan) -> Vec<String> {
-    let mut counts: Vec<(u64, usize)> = Vec::new();
-    for piece in &split.pieces {
-        match counts.last_mut() {
-            Some((count, times)) if *count == piece.count => *times += 1,
-            _ => counts.push((piece.count, 1)),
-        }
-    }
-    let counts: Vec<String> = counts.iter().map(|(count, times)| format!("{times} x {count}")).collect();
     let mut items = vec![format!(
         "{}: {} launch points into {} launches of {}: {}",
         split.launch,
         split.points,
         split.pieces.len(),
-        counts.join(" + "),
+        split.sizes(),
         split.reason
     )];
-    for (before, after) in split.before.iter().zip(&split.after) {
+    items.extend(changes(&split.before, &split.after));
+    items
+}
+
+/// `runs/push 521 -> 174 of 256`, for each resource.
+fn changes(before: &[Resource], after: &[Resource]) -> Vec<String> {
+    let change = |(before, after): (&Resource, &Resource)| {
         let text = |n: u64| if before.kind.is_bytes() { bytes(n) } else { n.to_string() };
         let (from, to) = (text(before.used), text(after.used));
-        items.push(format!("{} {from} -> {to} of {}", before.kind.as_str(), text(after.allowed)));
-    }
-    items
+        format!("{} {from} -> {to} of {}", before.kind.as_str(), text(after.allowed))
+    };
+    before.iter().zip(after).map(change).collect()
 }
 
 /// What each launch takes of the device, and what the ELF takes in all.

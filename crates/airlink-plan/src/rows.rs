@@ -236,7 +236,7 @@ fn measured(split: &RowSplitPlan, entry: &EntrySummary, setup: &Setup) -> Vec<La
 }
 
 /// The resources that a split shows, each as the launch that takes most takes it.
-fn shown(launches: &[LaunchUse]) -> Vec<Resource> {
+pub(crate) fn shown(launches: &[LaunchUse]) -> Vec<Resource> {
     let most = |kind| {
         let all = launches.iter().flat_map(|l| &l.resources).filter(|r| r.kind == kind);
         all.max_by_key(|r| r.used).copied()

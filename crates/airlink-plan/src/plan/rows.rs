@@ -52,6 +52,19 @@ impl ElfPlan {
 }
 
 impl RowSplitPlan {
+    /// Launch points of the pieces: `9 x 238 + 1 x 232`.
+    pub fn sizes(&self) -> String {
+        let mut counts: Vec<(u64, usize)> = Vec::new();
+        for piece in &self.pieces {
+            match counts.last_mut() {
+                Some((count, times)) if *count == piece.count => *times += 1,
+                _ => counts.push((piece.count, 1)),
+            }
+        }
+        let texts: Vec<String> = counts.iter().map(|(count, times)| format!("{times} x {count}")).collect();
+        texts.join(" + ")
+    }
+
     /// What the launch's name gets for each piece: `[2/5]`.
     pub fn suffixes(&self) -> Vec<String> {
         let count = self.pieces.len();

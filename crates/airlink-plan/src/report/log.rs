@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use airlink_diag::Findings;
 use airlink_diag::render::JsonFinding;
-use airlink_graph::{KSplit, LaunchGraph};
+use airlink_graph::{KSplit, LaunchGraph, RowSplit};
 use indexmap::IndexSet;
 
 use super::names::{extern_renames, local_renames, objects, origin};
@@ -194,10 +194,16 @@ fn splits(out: &mut String, outcome: &Outcome<'_>, plan: &Plan, graph: &LaunchGr
             prose(split.reason),
         ]);
     }
-    let is_off = |l: &&airlink_graph::Launch| l.k_split.as_ref().is_some_and(|k| k.value == KSplit::Off);
+    let no_k = |l: &airlink_graph::Launch| l.k_split.as_ref().is_some_and(|k| k.value == KSplit::Off);
+    let no_rows = |l: &airlink_graph::Launch| l.row_split.as_ref().is_some_and(|r| r.value == RowSplit::Off);
+    let is_off = |l: &&airlink_graph::Launch| no_k(l) || no_rows(l);
     for launch in graph.launches.iter().filter(is_off) {
-        let why = "the graph says `k_split = \"off\"`".to_string();
-        rows.push([code(&launch.name.value), "off: K".into(), String::new(), String::new(), String::new(), why]);
+        for (is_off, what, key) in [(no_k(launch), "K", "k_split"), (no_rows(launch), "rows", "row_split")] {
+            let why = format!("the graph says `{key} = \"off\"`");
+            let row =
+                [code(&launch.name.value), format!("off: {what}"), String::new(), String::new(), String::new(), why];
+            rows.extend(is_off.then_some(row));
+        }
     }
     if rows.is_empty() {
         out.push_str("\nNone applied.\n");
@@ -206,7 +212,11 @@ fn splits(out: &mut String, outcome: &Outcome<'_>, plan: &Plan, graph: &LaunchGr
     }
     if outcome.options.has_no_k_split {
         out.push_str("\nK is split nowhere: `--k-split off`.\n");
-    } else {
+    }
+    if outcome.options.has_no_row_split {
+        out.push_str("\nRows are split nowhere: `--row-split off`.\n");
+    }
+    if !(outcome.options.has_no_k_split && outcome.options.has_no_row_split) {
         let names = |elf: &ElfPlan| splits_shown(elf).iter().map(|s| s.launch.to_string()).collect::<Vec<_>>();
         let split: BTreeSet<String> = plan.elfs.iter().flat_map(names).collect();
         let all = plan.elfs.iter().flat_map(|e| &e.launches).map(|l| graph.launch(l.launch));

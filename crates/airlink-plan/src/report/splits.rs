@@ -32,7 +32,7 @@ impl SplitShown<'_> {
     }
 }
 
-/// The splits of an ELF, in program order.
+/// The splits of an ELF: of K, then of rows, each in program order.
 pub(crate) fn splits_shown(elf: &ElfPlan) -> Vec<SplitShown<'_>> {
     let of_k = elf.splits.iter().map(|s| SplitShown {
         launch: &s.launch,
@@ -40,7 +40,15 @@ pub(crate) fn splits_shown(elf: &ElfPlan) -> Vec<SplitShown<'_>> {
         before: s.extent.to_string(),
         after: format!("{} x {}", s.parts, s.extent / s.parts.max(1)),
         reason: &s.reason,
-        resources: Vec::new(),
+        resources: s.before.iter().copied().zip(s.after.iter().copied()).collect(),
     });
-    of_k.collect()
+    let of_rows = elf.row_splits.iter().map(|s| SplitShown {
+        launch: &s.launch,
+        what: "launch points".to_string(),
+        before: s.points.to_string(),
+        after: s.sizes(),
+        reason: &s.reason,
+        resources: s.before.iter().copied().zip(s.after.iter().copied()).collect(),
+    });
+    of_k.chain(of_rows).collect()
 }
