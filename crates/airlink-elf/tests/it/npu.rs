@@ -1,0 +1,3 @@
+//! NPU ELFs, control code and configurations.
+
+mod shared_files;
