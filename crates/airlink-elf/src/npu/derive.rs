@@ -78,12 +78,14 @@ fn clear_shim_address(code: &mut [u8], at: usize) {
 }
 
 /// A relocation whose addend may not fit it yet.
-struct Site {
-    relocation: Relocation,
-    addend: u64,
+pub(crate) struct Site {
+    pub relocation: Relocation,
+    pub addend: u64,
+    /// Where the `DDR_PATCH` stands that asks for it; none for other operations.
+    pub patch_at: Option<usize>,
 }
 
-fn sites(code: &[u8], naming: &Naming) -> Result<Vec<Site>, DeriveError> {
+pub(crate) fn sites(code: &[u8], naming: &Naming) -> Result<Vec<Site>, DeriveError> {
     // Where the descriptor at a register was written last: the place of its words, and the bytes that it moves.
     let mut written: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
     let mut sites = Vec::new();
@@ -127,7 +129,8 @@ fn sites(code: &[u8], naming: &Naming) -> Result<Vec<Site>, DeriveError> {
                     true => offset_bytes.wrapping_sub(DDR_APERTURE),
                     false => offset_bytes,
                 };
-                sites.push(Site::new(at as usize, scheme, naming.symbol(argument), size, addend));
+                let site = Site::new(at as usize, scheme, naming.symbol(argument), size, addend);
+                sites.push(Site { patch_at: Some(operation.offset), ..site });
             }
             _ => {}
         }
@@ -148,7 +151,8 @@ fn target(register: Register, at: u32, length_bytes: u32) -> Option<(Scheme, u32
 
 impl Site {
     fn new(offset: usize, scheme: Scheme, symbol: Arc<str>, size: u32, addend: u64) -> Site {
-        Site { relocation: Relocation { offset: offset as u32, scheme, addend: 0, symbol, size }, addend }
+        let relocation = Relocation { offset: offset as u32, scheme, addend: 0, symbol, size };
+        Site { relocation, addend, patch_at: None }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Control code, control packets and what says where these are patched, as an ELF of the older layout.
+//! Control code as an ELF of its own, with the packets or the configurations that it needs.
 //!
 //! Source: `aie2_blob_preprocessor_input.cpp` of github.com/Xilinx/aiebu (`aiecompiler_json_parser`).
 
@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::control::control_code;
 use super::derive::{DeriveError, Naming, derive};
 use super::image::{
-    ElfAbi, Instance, Kernel, NpuElf, OsAbi, PARTIAL_ARGUMENT_BASE, Relocation, Scheme, Section, SectionKind, UidForm,
+    ElfAbi, Instance, Kernel, NpuElf, OsAbi, PARTIAL_ARGUMENT_BASE, Relocation, Scheme, Section, SectionKind,
+    Signature, UidForm,
 };
 
 /// Which buffers a stream knows, and where its control packets hold their addresses.
@@ -84,6 +86,48 @@ pub fn pack(code: &[u8], packets: Option<&[u8]>, buffers: &ExternalBuffers) -> R
         kernels: vec![Kernel { signature: None, instances: vec![instance] }],
         column_count: None,
         uid: UidForm::Hex,
+        stated_uid: None,
+        extra: Vec::new(),
+    })
+}
+
+/// What goes into a full ELF of one kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct FullParts<'p> {
+    pub kernel: &'p str,
+    pub instance: &'p str,
+    pub argument_count: usize,
+    pub code: &'p [u8],
+    /// Each becomes `.pdi.N` with N from 1, in order.
+    pub pdis: &'p [&'p [u8]],
+}
+
+/// The newer layout (ABI 1.0) of one control-code stream and the configurations that it loads.
+///
+/// Errors: code whose relocations cannot be derived.
+pub fn pack_full(parts: &FullParts<'_>) -> Result<NpuElf, PackError> {
+    let mut bytes = parts.code.to_vec();
+    let relocations = derive(&mut bytes, &Naming::default())?;
+    let header = control_code(&bytes).map_err(DeriveError::from)?.header;
+    let kind = SectionKind::ControlText;
+    let code = Section { kind, name: format!("{}.0", kind.stem()), bytes, relocations };
+    let pdi = |(i, content): (usize, &&[u8])| Section {
+        kind: SectionKind::Pdi,
+        name: format!("{}.{}", SectionKind::Pdi.stem(), i + 1),
+        bytes: content.to_vec(),
+        relocations: Vec::new(),
+    };
+    let mut common: Vec<Section> = parts.pdis.iter().enumerate().map(pdi).collect();
+    common.sort_by(|a, b| a.name.cmp(&b.name));
+    let instance = Instance { id: parts.instance.to_string(), sections: vec![code] };
+    let signature = Some(Signature::of_buffers(parts.kernel, parts.argument_count));
+    Ok(NpuElf {
+        os_abi: OsAbi::AIE2P,
+        abi: ElfAbi::V1_0,
+        common,
+        kernels: vec![Kernel { signature, instances: vec![instance] }],
+        column_count: Some(u32::from(header.column_count)),
+        uid: UidForm::Raw,
         stated_uid: None,
         extra: Vec::new(),
     })
