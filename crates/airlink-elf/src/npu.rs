@@ -5,9 +5,12 @@ mod bytes;
 mod cdo;
 mod control;
 mod derive;
+mod describe;
+mod disassemble;
 mod emit;
 mod image;
 mod link;
+mod lint;
 mod normal;
 mod pack;
 mod packets;
@@ -25,12 +28,18 @@ pub use control::{
     CONTROL_HEADER_BYTES, ControlCode, ControlError, ControlHeader, OpKind, Operation, Operations, Sync, control_code,
 };
 pub use derive::{DeriveError, Naming, derive};
+pub use describe::{
+    DESCRIPTION_SCHEMA, DESCRIPTION_SECTION, DescribedArgument, DescribedLaunch, DescribedOperand, Description,
+    describe, description,
+};
+pub use disassemble::mnemonic;
 pub use emit::{ControlWriter, ShimTransfer};
 pub use image::{
     ElfAbi, ExtraSection, Instance, Kernel, NpuElf, OsAbi, PARTIAL_ARGUMENT_BASE, Relocation, Scheme, Section,
     SectionKind, Signature, SymbolUse, UidForm,
 };
 pub use link::{Binding, LinkError, LinkOptions, Linked, LinkedLaunch, Omit, link};
+pub use lint::{lint, lint_stream};
 pub use normal::{LoadCache, NormalKind, NormalOp, Program, argument_address, canonical, operations};
 pub use pack::{
     CoalescedBuffer, ExternalBuffer, ExternalBuffers, FullParts, PackError, PatchLocation, pack, pack_full,

@@ -257,7 +257,7 @@ fn kernels<'d>(
 }
 
 /// The description of the first note in a section.
-fn note_content<'d>(data: &'d [u8], name: &str) -> Result<&'d [u8]> {
+pub(crate) fn note_content<'d>(data: &'d [u8], name: &str) -> Result<&'d [u8]> {
     let whole = || format!("its note `{name}` is cut short");
     let name_bytes = u32_at(data, 0).ok_or_else(whole)? as usize;
     let size = u32_at(data, 4).ok_or_else(whole)? as usize;

@@ -224,9 +224,10 @@ fn ka_and_kb_give_the_operations_of_linked_ab() {
     let Some(folder) = shared("npu/elf") else { return };
     let read = |name: &str| read_npu_elf(&std::fs::read(folder.join(name)).unwrap()).unwrap();
     let parts = ["ka.elf", "kb.elf"].map(|f| Part::of_elf(&read(f)).unwrap());
+    // Both take three arguments and use two.
     let launches =
-        [launch("a", &parts[0], &[(0, 0), (1, 0), (2, 0)]), launch("b", &parts[1], &[(1, 0), (2, 0), (3, 0)])];
-    let ours = linked(&launches, &options(5));
+        [launch("a", &parts[0], &[(0, 0), (1, 0), (2, 0)]), launch("b", &parts[1], &[(1, 0), (2, 0), (2, 0)])];
+    let ours = linked(&launches, &options(3));
     prove(&ours.elf, &launches).unwrap();
     // Theirs passes the same proof, and does the same operation by operation.
     let theirs = read("linked_ab.elf");
@@ -244,6 +245,6 @@ fn ka_and_kb_give_the_operations_of_linked_ab() {
     assert_eq!(sizes(&ours.elf), sizes(&theirs));
     assert_eq!(code_of(&ours.elf).bytes.len(), code_of(&theirs).bytes.len());
     // With the arguments wired otherwise, it is another program.
-    let other = [launch("a", &parts[0], &[(0, 0), (1, 0), (2, 0)]), launch("b", &parts[1], &[(1, 0), (3, 0), (4, 0)])];
+    let other = [launch("a", &parts[0], &[(0, 0), (1, 0), (2, 0)]), launch("b", &parts[1], &[(2, 0), (1, 0), (2, 0)])];
     assert!(matches!(prove(&theirs, &other), Err(ProofError::Differs(_))));
 }
