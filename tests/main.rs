@@ -7,6 +7,7 @@ mod gemv;
 mod kernels_in_c;
 mod limits;
 mod mistakes;
+mod npu;
 mod odd;
 mod oracle;
 mod project;

@@ -6,6 +6,7 @@ mod cdo;
 mod control;
 mod derive;
 mod describe;
+mod diff;
 mod disassemble;
 mod emit;
 mod image;
@@ -32,6 +33,7 @@ pub use describe::{
     DESCRIPTION_SCHEMA, DESCRIPTION_SECTION, DescribedArgument, DescribedLaunch, DescribedOperand, Description,
     describe, description,
 };
+pub use diff::{ElfDifference, diff};
 pub use disassemble::mnemonic;
 pub use emit::{ControlWriter, ShimTransfer};
 pub use image::{

@@ -165,6 +165,8 @@ pub struct LaunchEntry {
     pub k_split: Option<Placed<KSplit>>,
     pub fuse: Option<Placed<Fuse>>,
     pub elf: Option<Placed<String>>,
+    /// The configuration that `elf` runs on, where that is control code alone or a partial ELF.
+    pub pdi: Option<Placed<String>>,
     /// The block that it was expanded from, with the index in it.
     pub block: Option<(String, u64)>,
 }

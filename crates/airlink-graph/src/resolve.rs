@@ -163,6 +163,7 @@ impl Resolver<'_> {
             k_split: entry.k_split,
             fuse: entry.fuse,
             elf: entry.elf,
+            pdi: entry.pdi,
         })
     }
 

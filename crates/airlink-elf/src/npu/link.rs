@@ -94,14 +94,40 @@ pub enum LinkError {
     Nothing,
 }
 
+impl LinkError {
+    /// The launch that it is about, and the one with which that does not agree.
+    pub fn launches(&self) -> (Option<usize>, Option<usize>) {
+        match *self {
+            LinkError::Header { launch } => (Some(launch), Some(0)),
+            LinkError::Preemption { launch, first }
+            | LinkError::Scratchpad { launch, first, .. }
+            | LinkError::State { launch, first } => (Some(launch), Some(first)),
+            LinkError::NoReset { launch }
+            | LinkError::ArgumentCount { launch, .. }
+            | LinkError::Argument { launch, .. }
+            | LinkError::Offset { launch, .. }
+            | LinkError::NoPreemption { launch }
+            | LinkError::Relocation { launch, .. }
+            | LinkError::Code { launch, .. } => (Some(launch), None),
+            LinkError::TooMany { .. } | LinkError::Nothing => (None, None),
+        }
+    }
+}
+
 /// From one part's control packets to the next one's.
 const DATA_ALIGNMENT: usize = 32;
+
+/// What aiebu takes. Source: `aie2_blob_preprocessor_input.h` of github.com/Xilinx/aiebu.
+const ARGUMENTS_MAX: usize = 512;
 
 /// Links `launches` in order.
 ///
 /// Errors: what the parts must agree in, all of them at once.
 pub fn link(launches: &[LinkedLaunch<'_>], options: &LinkOptions) -> Result<Linked, Vec<LinkError>> {
     let first = launches.first().ok_or_else(|| vec![LinkError::Nothing])?;
+    if options.argument_count > ARGUMENTS_MAX {
+        return Err(vec![LinkError::TooMany { what: "arguments", max: ARGUMENTS_MAX as u32 }]);
+    }
     let errors = preconditions(launches);
     if !errors.is_empty() {
         return Err(errors);

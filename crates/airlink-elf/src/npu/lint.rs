@@ -20,11 +20,11 @@ pub fn lint(elf: &NpuElf, file: &str) -> Vec<Finding> {
     if elf.os_abi != OsAbi::AIE2P {
         return findings;
     }
-    let buffers = buffers(elf);
+    let (buffers, names) = (buffers(elf), relocations::names(elf));
     for (kernel, instance) in elf.instances() {
         for section in &instance.sections {
             let place = Place { file, kernel, instance, section };
-            lint_section(elf, place, &buffers, &mut findings);
+            lint_section(elf, place, &buffers, &names, &mut findings);
         }
     }
     relocations::dead_configurations(elf, file, &mut findings);
@@ -84,8 +84,14 @@ impl Place<'_> {
     }
 }
 
-fn lint_section(elf: &NpuElf, place: Place<'_>, buffers: &Buffers, findings: &mut Vec<Finding>) {
-    let are_placed = relocations::placed(elf, place, findings);
+fn lint_section(
+    elf: &NpuElf,
+    place: Place<'_>,
+    buffers: &Buffers,
+    names: &relocations::Names<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let are_placed = relocations::placed(elf, place, names, findings);
     if !place.section.kind.is_control() {
         return;
     }

@@ -48,6 +48,12 @@ pub enum NormalKind {
         address: u32,
         words: Vec<u32>,
     },
+    /// So many that their digest stands in their place.
+    LongBlock {
+        address: u32,
+        word_count: usize,
+        digest: Digest,
+    },
     /// A shim descriptor with the address of an argument, or of what `content` is the digest of.
     Descriptor {
         address: u32,
@@ -223,12 +229,18 @@ fn normalise(
     }
 }
 
+/// Longest block whose words are kept.
+const SHORT_BLOCK_BYTES: usize = 32;
+
 /// Shim descriptors one by one, what stands between them as words.
 fn block(address: u32, payload: &[u8], places: &Places<'_>, data: Option<&[u8]>, push: &mut impl FnMut(NormalKind)) {
     let register = Register::of(address);
     let is_descriptors = register.tile_kind() == TileKind::Shim
         && matches!(register.meaning(), Meaning::BdWord { word: 0, .. })
         && payload.len() % 0x20 == 0;
+    if !is_descriptors && payload.len() > SHORT_BLOCK_BYTES {
+        return push(NormalKind::LongBlock { address, word_count: payload.len() / 4, digest: digest(payload) });
+    }
     if !is_descriptors {
         return push(NormalKind::Block { address, words: words_of(payload).collect() });
     }
@@ -290,9 +302,10 @@ impl fmt::Display for NormalKind {
                 write!(f, "wait for {} & {mask:#x} = {value:#x}", Register::of(*address))
             }
             NormalKind::Block { address, words } => {
-                let register = Register::of(*address);
-                write!(f, "{} words to {register}", words.len())?;
-                if words.len() <= 8 { write!(f, ": {words:x?}") } else { Ok(()) }
+                write!(f, "{} words to {}: {words:x?}", words.len(), Register::of(*address))
+            }
+            NormalKind::LongBlock { address, word_count, digest } => {
+                write!(f, "{word_count} words to {}: {}", Register::of(*address), short(digest))
             }
             NormalKind::Descriptor { address, words, content } => {
                 write!(f, "{}: {} words ", Register::of(*address), words[0])?;

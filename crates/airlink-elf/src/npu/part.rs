@@ -133,6 +133,11 @@ impl Part {
         Ok(part)
     }
 
+    /// One more than the highest argument that its code uses.
+    pub fn used_argument_count(&self) -> usize {
+        self.argument_end()
+    }
+
     /// One more than the highest argument that a relocation names by number.
     fn argument_end(&self) -> usize {
         let number = |symbol: &str| match SymbolUse::of(symbol, 0) {

@@ -208,11 +208,11 @@ fn dynamic_symbols(raw: &[Raw<'_>], section: &Raw<'_>) -> Result<Vec<DynamicSymb
     Ok(symbols)
 }
 
-/// The older layout: one stream, and what belongs to it.
+/// The older layout: one stream, and what belongs to it, in file order.
 fn single(contents: &mut [Option<Section>]) -> (Vec<Kernel>, Vec<Section>) {
-    let (common, own) = contents.iter_mut().filter_map(Option::take).partition(|s: &Section| s.kind.is_common());
-    let instance = Instance { id: String::new(), sections: own };
-    (vec![Kernel { signature: None, instances: vec![instance] }], common)
+    let sections = contents.iter_mut().filter_map(Option::take).collect();
+    let instance = Instance { id: String::new(), sections };
+    (vec![Kernel { signature: None, instances: vec![instance] }], Vec::new())
 }
 
 /// The newer layout: groups name an instance, an instance names its kernel by the index of its symbol.

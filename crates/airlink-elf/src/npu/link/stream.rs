@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::npu::bytes::{put_u16, put_u32};
 use crate::npu::control::{CONTROL_HEADER_BYTES, ControlHeader, OpKind, Operation, control_code, patch_fields};
-use crate::npu::derive::{Naming, bake_shim_address, sites};
+use crate::npu::derive::{Naming, Site, bake_shim_address, sites};
 use crate::npu::emit;
 use crate::npu::image::{Relocation, Scheme, Section, SectionKind, SymbolUse};
 use crate::npu::pdi::pdi;
@@ -42,6 +42,9 @@ struct Load {
     is_empty: bool,
 }
 
+/// More than any program needs, and few enough for the proof to give each an address of its own.
+const CONFIGURATIONS_MAX: u16 = 4096;
+
 /// Contents under numbers, counted from 1.
 #[derive(Default)]
 struct Pool {
@@ -58,8 +61,9 @@ impl Pool {
         if let Some(number) = numbers.iter().copied().find(|n| is_fit(*n)) {
             return Ok(number);
         }
-        let too_many = LinkError::TooMany { what: "configurations", max: u16::MAX.into() };
-        let number = u16::try_from(self.contents.len() + 1).map_err(|_| too_many)?;
+        let too_many = LinkError::TooMany { what: "configurations", max: CONFIGURATIONS_MAX.into() };
+        let number = u16::try_from(self.contents.len() + 1).ok().filter(|n| *n <= CONFIGURATIONS_MAX);
+        let number = number.ok_or(too_many)?;
         numbers.push(number);
         self.contents.push(content.clone());
         self.is_empty.push(pdi(content).is_ok_and(|p| p.is_empty()));
@@ -83,8 +87,8 @@ struct Appending<'l, 'p> {
     data_base: u32,
     /// By offset in the part's code; each is taken out once it is placed.
     relocations: BTreeMap<u32, Vec<&'p Relocation>>,
-    /// Per `DDR_PATCH`, by its offset, the place of the descriptor that it is about.
-    patches: BTreeMap<usize, u32>,
+    /// Per `DDR_PATCH`, by its offset, the relocation that it is about.
+    patches: BTreeMap<usize, &'p Relocation>,
     /// The part's own number of the configuration that it loaded last.
     last_own: Option<u16>,
     has_loaded: bool,
@@ -124,7 +128,8 @@ impl Stream {
         let pm_ids = part.pm_packets.keys().filter_map(|k| k.rsplit('-').next()?.parse().ok()).collect();
         let found = sites(&part.code.bytes, &Naming { pm_ids, ..Naming::default() });
         let found = found.map_err(|e| unusable(e.to_string()))?;
-        let patches = found.iter().filter_map(|s| Some((s.patch_at?, s.relocation.offset))).collect();
+        let about = |s: &Site| Some((s.patch_at?, *relocations.get(&s.relocation.offset)?.first()?));
+        let patches = found.iter().filter_map(about).collect();
         let mut own =
             Appending { position, launch, data_base, relocations, patches, last_own: None, has_loaded: false };
         self.start = self.bytes.len();
@@ -247,9 +252,7 @@ impl Stream {
         own: &Appending<'_, '_>,
     ) -> Result<(), LinkError> {
         let launch = own.position;
-        let place = own.patches.get(&operation.offset);
-        let code = &own.launch.part.code;
-        let relocation = place.and_then(|p| code.relocations.iter().find(|r| r.offset == *p));
+        let relocation = own.patches.get(&operation.offset).copied();
         let symbol = relocation.map(|r| SymbolUse::of(&r.symbol, 0));
         let (number, offset_bytes) = match symbol {
             Some(SymbolUse::ControlData) => (self.packet_argument, offset_bytes.saturating_add(own.data_base.into())),

@@ -1,5 +1,7 @@
 //! Loads that the firmware skips.
 
+use std::collections::BTreeMap;
+
 use airlink_diag::{Finding, codes};
 
 use super::Place;
@@ -10,10 +12,9 @@ const SOURCE: &str = "the firmware keeps the address of the last PDI: github.com
 
 /// Loads by the symbols that the loader resolves.
 pub(super) fn by_section(operations: &[Operation<'_>], place: Place<'_>, findings: &mut Vec<Finding>) {
+    let by_offset: BTreeMap<u32, &str> = place.section.relocations.iter().map(|r| (r.offset, &*r.symbol)).collect();
     let symbol = |operation: &Operation<'_>| {
-        let at = operation.offset as u32 + 8;
-        let relocation = place.section.relocations.iter().find(|r| r.offset == at);
-        relocation.map_or_else(|| "no PDI".to_string(), |r| r.symbol.to_string())
+        by_offset.get(&(operation.offset as u32 + 8)).copied().unwrap_or("no PDI").to_string()
     };
     let loads: Vec<(usize, String)> =
         operations.iter().filter(|o| matches!(o.kind, OpKind::LoadPdi { .. })).map(|o| (o.offset, symbol(o))).collect();

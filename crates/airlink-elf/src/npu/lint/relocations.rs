@@ -9,37 +9,41 @@ use crate::npu::derive::{Naming, derive};
 use crate::npu::image::{NpuElf, Relocation, SectionKind, SymbolUse};
 use crate::npu::patch::check_extent;
 
-/// Reports what the loader refuses; whether there is none.
-pub(super) fn placed(elf: &NpuElf, place: Place<'_>, findings: &mut Vec<Finding>) -> bool {
+/// Reports what the loader refuses, the first of each kind; whether there is none.
+pub(super) fn placed(elf: &NpuElf, place: Place<'_>, names: &Names<'_>, findings: &mut Vec<Finding>) -> bool {
+    let relocations = &place.section.relocations;
+    let refused = relocations.iter().filter_map(|r| {
+        let error = check_extent(r, place.section.bytes.len()).err()?;
+        Some(format!("the relocation at {:#x} in {} cannot be applied: {error}", r.offset, place.text()))
+    });
+    let unknown = relocations.iter().filter_map(|r| {
+        let what = missing(elf, place, names, r)?;
+        Some(format!("the relocation at {:#x} in {} is against {what}", r.offset, place.text()))
+    });
     let before = findings.len();
-    for relocation in &place.section.relocations {
-        let at = relocation.offset;
-        if let Err(error) = check_extent(relocation, place.section.bytes.len()) {
-            findings.push(
-                Finding::error(
-                    codes::AL0643,
-                    format!("the relocation at {at:#x} in {} cannot be applied: {error}", place.text()),
-                )
-                .source("`xrt_elf.cpp` of github.com/Xilinx/XRT throws at such a file")
-                .remedy("compile the kernel again, or link it again from its parts"),
-            );
-        }
-        if let Some(what) = missing(elf, place, relocation) {
-            findings.push(
-                Finding::error(
-                    codes::AL0649,
-                    format!("the relocation at {at:#x} in {} is against {what}", place.text()),
-                )
-                .source("`xrt_elf.cpp` of github.com/Xilinx/XRT")
-                .remedy("compile the kernel again, or link it again from its parts"),
-            );
-        }
+    let lists: [(_, Vec<String>); 2] = [(codes::AL0643, refused.collect()), (codes::AL0649, unknown.collect())];
+    for (code, list) in lists {
+        let Some(first) = list.first() else { continue };
+        let finding = Finding::error(code, first.clone())
+            .source("`xrt_elf.cpp` of github.com/Xilinx/XRT throws at such a file")
+            .remedy("compile the kernel again, or link it again from its parts");
+        findings.push(match list.len() - 1 {
+            0 => finding,
+            more => finding.found(format!("{more} more relocations like it")),
+        });
     }
     findings.len() == before
 }
 
+/// Names of all sections of an ELF that relocations may be against.
+pub(super) type Names<'e> = BTreeSet<&'e str>;
+
+pub(super) fn names(elf: &NpuElf) -> Names<'_> {
+    elf.sections().map(|s| s.name.as_str()).collect()
+}
+
 /// What a relocation refers to that is not there.
-fn missing(elf: &NpuElf, place: Place<'_>, relocation: &Relocation) -> Option<String> {
+fn missing(elf: &NpuElf, place: Place<'_>, names: &Names<'_>, relocation: &Relocation) -> Option<String> {
     let symbol = &*relocation.symbol;
     let has = |kind: SectionKind| place.instance.section(kind).is_some();
     match SymbolUse::of(symbol, elf.argument_base()) {
@@ -47,10 +51,10 @@ fn missing(elf: &NpuElf, place: Place<'_>, relocation: &Relocation) -> Option<St
             let taken = place.kernel.signature.as_ref()?.arguments.len();
             (number as usize >= taken).then(|| format!("argument {number}, and `{}` takes {taken}", kernel_name(place)))
         }
-        SymbolUse::Pdi => elf.sections().all(|s| s.name != symbol).then(|| format!("`{symbol}`, which is not there")),
+        SymbolUse::Pdi => (!names.contains(symbol)).then(|| format!("`{symbol}`, which is not there")),
         SymbolUse::PmPackets => {
             let section = format!(".{}", symbol.replace('-', "."));
-            elf.sections().all(|s| s.name != section).then(|| format!("`{symbol}`, and `{section}` is not there"))
+            (!names.contains(section.as_str())).then(|| format!("`{symbol}`, and `{section}` is not there"))
         }
         SymbolUse::ControlData => {
             (!has(SectionKind::ControlData)).then(|| "the control packets, and there are none".to_string())

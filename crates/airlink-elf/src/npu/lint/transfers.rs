@@ -79,7 +79,8 @@ pub(super) fn bounds(
     let mut reported = std::collections::BTreeSet::new();
     let mut judge = |bd: &BufferDescriptor, relocation: &Relocation, runs: u64| {
         if let Some(finding) = outside(elf, bd, relocation, runs, buffers, place) {
-            if reported.insert(relocation.offset) {
+            // One per argument: a loop that leaves its buffer leaves it many times.
+            if reported.insert(relocation.symbol.clone()) {
                 findings.push(finding);
             }
         }
