@@ -115,6 +115,10 @@ pub(crate) fn sites(code: &[u8], naming: &Naming) -> Result<Vec<Site>, DeriveErr
                     continue;
                 }
                 for (at, chunk) in payload.chunks(0x20).enumerate().map(|(i, c)| (i * 0x20, c)) {
+                    // Most of what is written is programs: only descriptors are patched.
+                    if !Register::of(address.wrapping_add(at as u32)).is_descriptor() {
+                        continue;
+                    }
                     let length = u32_at(chunk, 0).unwrap_or_default().wrapping_mul(4);
                     written.insert(address.wrapping_add(at as u32), ((start + at) as u32, length));
                 }

@@ -126,15 +126,33 @@ pub fn operations(
     address_of: impl Fn(u32) -> Option<u64>,
     cache: &mut LoadCache,
 ) -> Result<Vec<NormalOp>, String> {
-    let places = Places::of(program);
-    let code = places.patched(program.code, &address_of)?;
-    let data = program.data.map(|d| places.patched(d, &address_of)).transpose()?;
-    let mut out = Vec::new();
-    for operation in control_code(&code).map_err(|e| e.to_string())?.operations() {
-        let operation = operation.map_err(|e| e.to_string())?;
-        normalise(&operation, &places, data.as_deref(), cache, &mut out);
+    Loaded::of(program, address_of)?.run(cache)
+}
+
+/// A program as the loader leaves it in memory.
+pub(crate) struct Loaded<'p> {
+    places: Places<'p>,
+    code: Vec<u8>,
+    data: Option<Vec<u8>>,
+}
+
+impl<'p> Loaded<'p> {
+    pub fn of(program: Program<'p>, address_of: impl Fn(u32) -> Option<u64>) -> Result<Loaded<'p>, String> {
+        let places = Places::of(program);
+        let code = places.patched(program.code, &address_of)?;
+        let data = program.data.map(|d| places.patched(d, &address_of)).transpose()?;
+        Ok(Loaded { places, code, data })
     }
-    Ok(out)
+
+    /// One dispatch.
+    pub fn run(&self, cache: &mut LoadCache) -> Result<Vec<NormalOp>, String> {
+        let mut out = Vec::new();
+        for operation in control_code(&self.code).map_err(|e| e.to_string())?.operations() {
+            let operation = operation.map_err(|e| e.to_string())?;
+            normalise(&operation, &self.places, self.data.as_deref(), cache, &mut out);
+        }
+        Ok(out)
+    }
 }
 
 /// What is at which address, but for arguments.

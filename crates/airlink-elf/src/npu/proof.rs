@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::image::{Instance, NpuElf, SectionKind};
 use super::link::LinkedLaunch;
-use super::normal::{LoadCache, NormalOp, Program, argument_address, canonical, operations};
+use super::normal::{LoadCache, Loaded, NormalOp, Program, argument_address, canonical, operations};
 
 /// The first operation in which the fused program differs from its launches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,10 +88,11 @@ fn found(elf: &NpuElf, launches: &[LinkedLaunch<'_>]) -> Result<Vec<NormalOp>, P
     let contents = Contents::of(elf);
     check_preemption(instance, launches)?;
     let program = contents.program(instance).ok_or_else(|| ProofError::Fused("it has no control code".to_string()))?;
+    let loaded = Loaded::of(program, |n| Some(argument_address(n))).map_err(ProofError::Fused)?;
     let mut cache = LoadCache::default();
     let mut list = Vec::new();
     for _ in 0..RUN_COUNT {
-        list.extend(operations(program, |n| Some(argument_address(n)), &mut cache).map_err(ProofError::Fused)?);
+        list.extend(loaded.run(&mut cache).map_err(ProofError::Fused)?);
     }
     Ok(canonical(list))
 }

@@ -131,6 +131,12 @@ impl Register {
         }
     }
 
+    /// Whether a word of a buffer descriptor stands here.
+    pub fn is_descriptor(self) -> bool {
+        let dma = dma(self.tile_kind());
+        (dma.bds..dma.bds + dma.bd_count * BD_BYTES).contains(&self.offset)
+    }
+
     pub fn meaning(self) -> Meaning {
         let kind = self.tile_kind();
         let dma = dma(kind);

@@ -3,6 +3,7 @@
 //! Source of the order of sections and strings: `elfwriter.cpp` of github.com/Xilinx/aiebu; of the places in the file:
 //! ELFIO's `save`, which that tool uses.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -58,7 +59,12 @@ pub fn write_npu_elf(elf: &NpuElf) -> Result<Vec<u8>, NpuWriteError> {
     let uid = uid(elf);
     tables.add_note(UID_NOTE, UID_TYPE, &uid);
     for extra in &elf.extra {
-        let out = Out { bytes: extra.bytes.clone(), flags: extra.flags, alignment: extra.alignment, ..Out::default() };
+        let out = Out {
+            bytes: Cow::Borrowed(&extra.bytes),
+            flags: extra.flags,
+            alignment: extra.alignment,
+            ..Out::default()
+        };
         tables.add(&extra.name, elf::SectionType(extra.kind), out);
     }
     tables.finish()
@@ -79,12 +85,12 @@ pub fn uid(elf: &NpuElf) -> Vec<u8> {
 
 /// A section to be written.
 #[derive(Clone, Debug, Default)]
-struct Out {
+struct Out<'e> {
     name: u32,
     kind: u32,
     flags: u32,
     address: u32,
-    bytes: Vec<u8>,
+    bytes: Cow<'e, [u8]>,
     link: u32,
     info: u32,
     alignment: u32,
@@ -97,7 +103,7 @@ struct Out {
 struct Tables<'e> {
     abi: ElfAbi,
     /// The null section first.
-    sections: Vec<Out>,
+    sections: Vec<Out<'e>>,
     names: Vec<u8>,
     /// Address of the next content section; running in the newer layout.
     next_address: usize,
@@ -111,7 +117,7 @@ impl<'e> Tables<'e> {
         Tables { abi: elf.abi, sections, names: vec![0], next_address: 0, placed: Vec::new() }
     }
 
-    fn add(&mut self, name: &str, kind: elf::SectionType, out: Out) -> u32 {
+    fn add(&mut self, name: &str, kind: elf::SectionType, out: Out<'e>) -> u32 {
         let at = append_string(&mut self.names, name);
         self.sections.push(Out { name: at, kind: kind.0, ..out });
         self.sections.len() as u32 - 1
@@ -124,7 +130,7 @@ impl<'e> Tables<'e> {
         let out = Out {
             flags: (elf::SHF_ALLOC | access).0 as u32,
             address: self.next_address as u32,
-            bytes: section.bytes.clone(),
+            bytes: Cow::Borrowed(&section.bytes),
             alignment: CONTENT_ALIGNMENT,
             segment: Some((elf::PT_LOAD.0, r | if is_executable { x } else { w })),
             ..Out::default()
@@ -174,7 +180,7 @@ impl<'e> Tables<'e> {
                 let info = symbols.len() as u32 / 16;
                 symbols.extend(symbol(name, 0, elf::STB_WEAK, elf::STT_OBJECT, kernel_index));
                 let words = [elf::GRP_COMDAT.0].into_iter().chain(members);
-                let bytes = words.flat_map(u32::to_le_bytes).collect();
+                let bytes = words.flat_map(u32::to_le_bytes).collect::<Vec<u8>>().into();
                 let group = Out { link: symtab, info, alignment: 16, entry_bytes: 4, bytes, ..Out::default() };
                 self.add(&format!(".group.{number}"), elf::SHT_GROUP, group);
                 number += 1;
@@ -183,8 +189,8 @@ impl<'e> Tables<'e> {
         if let Some(at) = dynamic {
             self.fill_dynamic(at);
         }
-        self.sections[strtab as usize].bytes = strings;
-        self.sections[symtab as usize].bytes = symbols;
+        self.sections[strtab as usize].bytes = strings.into();
+        self.sections[symtab as usize].bytes = symbols.into();
         Ok(())
     }
 
@@ -233,18 +239,18 @@ impl<'e> Tables<'e> {
         let dynamic = [elf::DT_RELA.0 as u32, rela as u32, elf::DT_RELASZ.0 as u32, entries.len() as u32];
         let contents = [strings, symbols, entries, dynamic.map(u32::to_le_bytes).concat()];
         for (section, bytes) in self.sections[at..].iter_mut().zip(contents) {
-            section.bytes = bytes;
+            section.bytes = bytes.into();
         }
     }
 
     fn add_note(&mut self, name: &str, kind: u32, description: &[u8]) {
-        let bytes = note("XRT", kind, description);
+        let bytes = note("XRT", kind, description).into();
         self.add(name, elf::SHT_NOTE, Out { bytes, alignment: 1, ..Out::default() });
     }
 
     /// Places everything: what segments hold first, then the other sections, then the section headers.
     fn finish(mut self) -> Result<Vec<u8>, NpuWriteError> {
-        self.sections[1].bytes = std::mem::take(&mut self.names);
+        self.sections[1].bytes = std::mem::take(&mut self.names).into();
         let segments: Vec<usize> = (0..self.sections.len()).filter(|i| self.sections[*i].segment.is_some()).collect();
         let others = (1..self.sections.len()).filter(|i| self.sections[*i].segment.is_none());
         let order: Vec<usize> = segments.iter().copied().chain(others).collect();
@@ -300,7 +306,7 @@ const TOO_MANY: NpuWriteError = NpuWriteError::TooLarge { what: "65,279 sections
 /// What files of ABI 0.1 have as the type of every relocation.
 const V0_1_RELOCATION_TYPE: u8 = 0x0a;
 
-impl Out {
+impl Out<'_> {
     fn header(&self, offset: u32) -> [u32; 10] {
         [
             self.name,

@@ -133,6 +133,7 @@ impl Stream {
         let mut own =
             Appending { position, launch, data_base, relocations, patches, last_own: None, has_loaded: false };
         self.start = self.bytes.len();
+        self.bytes.reserve(part.code.bytes.len());
         for operation in control_code(&part.code.bytes).map_err(|e| unusable(e.to_string()))?.operations() {
             self.operation(&operation.map_err(|e| unusable(e.to_string()))?, &mut own)?;
         }
