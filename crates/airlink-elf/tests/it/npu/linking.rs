@@ -248,3 +248,47 @@ fn ka_and_kb_give_the_operations_of_linked_ab() {
     let other = [launch("a", &parts[0], &[(0, 0), (1, 0), (2, 0)]), launch("b", &parts[1], &[(2, 0), (1, 0), (2, 0)])];
     assert!(matches!(prove(&theirs, &other), Err(ProofError::Differs(_))));
 }
+
+#[test]
+fn other_readers_see_the_same_file() {
+    let parts = parts(&[1, 2]);
+    let elf = linked(&chain(&parts), &options(3)).elf;
+    let bytes = write_npu_elf(&elf).unwrap();
+    let read = goblin::elf::Elf::parse(&bytes).unwrap();
+    let name = |s: &goblin::elf::SectionHeader| read.shdr_strtab.get_at(s.sh_name).unwrap_or_default().to_string();
+    let names: Vec<String> = read.section_headers.iter().map(name).collect();
+    let expected = [
+        "",
+        ".shstrtab",
+        ".strtab",
+        ".symtab",
+        ".pdi.1",
+        ".pdi.2",
+        ".ctrltext.0",
+        ".dynstr",
+        ".dynsym",
+        ".rela.dyn",
+        ".dynamic",
+        ".group.0",
+        ".note.xrt.configuration",
+        ".note.xrt.UID",
+    ];
+    assert_eq!(names, expected);
+    let text = read.section_headers[6].file_range().unwrap();
+    assert_eq!(bytes[text], code_of(&elf).bytes);
+    let symbols: Vec<&str> = read.syms.iter().filter_map(|s| read.strtab.get_at(s.st_name)).collect();
+    assert_eq!(symbols, ["", "_Z4mainPcPcPc", "fused"]);
+    if !crate::tools::have("readelf") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = crate::tools::write(folder.path(), "fused.elf", &bytes);
+    let output = std::process::Command::new("readelf").arg("-aW").arg(path).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    // It minds that the program headers are in no loaded segment, as it does in AMD's files.
+    for part in
+        ["COMDAT group section [   11] `.group.0' [fused] contains 1 sections", "contains 6 entries", ".pdi.2 + 0"]
+    {
+        assert!(text.contains(part), "`{part}` is missing in\n{text}");
+    }
+}
