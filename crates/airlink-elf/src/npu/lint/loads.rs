@@ -8,7 +8,8 @@ use super::Place;
 use crate::npu::control::{OpKind, Operation};
 
 /// Why a skipped load matters, and who found out.
-const SOURCE: &str = "the firmware keeps the address of the last PDI: github.com/Xilinx/mlir-aie, pull request 3622";
+const SOURCE: &str =
+    "github.com/Xilinx/mlir-aie, pull request 3622: the firmware skips a load of the address that it loaded last";
 
 /// Loads by the symbols that the loader resolves.
 pub(super) fn by_section(operations: &[Operation<'_>], place: Place<'_>, findings: &mut Vec<Finding>) {

@@ -25,7 +25,7 @@ pub(super) fn placed(elf: &NpuElf, place: Place<'_>, names: &Names<'_>, findings
     for (code, list) in lists {
         let Some(first) = list.first() else { continue };
         let finding = Finding::error(code, first.clone())
-            .source("`xrt_elf.cpp` of github.com/Xilinx/XRT throws at such a file")
+            .source("`xrt_elf.cpp` of github.com/Xilinx/XRT, which throws at such a file")
             .remedy("compile the kernel again, or link it again from its parts");
         findings.push(match list.len() - 1 {
             0 => finding,
@@ -122,7 +122,7 @@ fn contradiction(place: Place<'_>, found: String, allowed: String) -> Finding {
     Finding::warning(codes::AL0647, format!("relocations of {} are not those that its code asks for", place.text()))
         .found(found)
         .allowed(allowed)
-        .source("`aie2_blob_preprocessor_input.cpp` of github.com/Xilinx/aiebu derives them from the code")
+        .source("`aie2_blob_preprocessor_input.cpp` of github.com/Xilinx/aiebu, which derives them from the code")
         .remedy("assemble the control code again, or link again from the parts")
 }
 

@@ -60,7 +60,7 @@ pub(super) fn drains(operations: &[Operation<'_>], what: &str, findings: &mut Ve
         )
         .found(format!("the push at {at:#x} with no wait behind it{more}"))
         .allowed("a wait for the channel's token, or for its status, behind its last push")
-        .source("`AIRRtToNpuPass.cpp` of github.com/Xilinx/mlir-air waits for every channel in an ELF")
+        .source("`AIRRtToNpuPass.cpp` of github.com/Xilinx/mlir-air, which waits for every channel in an ELF")
         .remedy("compile the kernel with a wait (`npu.dma_wait`) for what it writes"),
     );
 }
