@@ -66,7 +66,6 @@ fn usage_errors_end_with_two() {
         &["stitch", "g.toml", "--target", "npu2"],
         &["stitch", "g.toml", "--cpu", "pentium"],
         &["stitch", "g.toml", "--device", "npu9"],
-        &["link", "g.toml"],
     ] {
         let outcome = airlink(&root(), args).expect(2);
         assert!(!outcome.stderr.is_empty(), "{args:?} says nothing");

@@ -8,6 +8,7 @@ mod kernels_in_c;
 mod limits;
 mod mistakes;
 mod models;
+mod npu;
 mod odd;
 mod oracle;
 mod project;

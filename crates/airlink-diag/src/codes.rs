@@ -128,6 +128,18 @@ codes! {
     AL0602 "wiring differs from the plan"
     AL0603 "launch differs from its kernel"
 
+    // AL064: NPU ELFs and control code.
+    AL0640 "one configuration loaded twice in a row"
+    AL0641 "first and last configuration are one"
+    AL0642 "transfer that nothing waits for"
+    AL0643 "relocation that the loader refuses"
+    AL0644 "transfer outside its buffer"
+    AL0645 "configuration that nothing loads"
+    AL0646 "unknown operation in control code"
+    AL0647 "relocations contradict the control code"
+    AL0648 "identity note does not fit the contents"
+    AL0649 "relocation against nothing"
+
     // AL07: emit and run.
     AL0701 "host target cannot run this yet"
     AL0702 "no kernel for an extern"
@@ -145,6 +157,19 @@ codes! {
     AL0714 "this machine's CPU is below the ELF's level"
     AL0715 "not a kernel object"
     AL0716 "write past an L1 or L2 buffer"
+
+    // AL073: NPU ELFs, read and linked.
+    AL0730 "not an NPU ELF that can be read"
+    AL0731 "no compiled kernel for a launch"
+    AL0732 "not a PDI that can be read"
+    AL0733 "compiled kernels for different devices"
+    AL0734 "kernel that does not begin with a reset"
+    AL0735 "kernel and graph differ in arguments"
+    AL0736 "preemption code differs"
+    AL0737 "scratchpads cannot be shared"
+    AL0738 "offset that a relocation cannot hold"
+    AL0739 "compiled kernel that cannot be linked"
+    AL0740 "fused ELF differs from its kernels"
 
     // AL08: the machine.
     AL0801 "file cannot be read"

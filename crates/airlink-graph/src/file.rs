@@ -204,6 +204,8 @@ pub struct LaunchEntry {
     pub partition: Option<Placed<Partition>>,
     pub fuse: Option<Placed<Fuse>>,
     pub elf: Option<Placed<String>>,
+    /// The configuration that `elf` runs on, where that is control code alone or a partial ELF.
+    pub pdi: Option<Placed<String>>,
     /// The block that it was expanded from, with the index in it.
     pub block: Option<(String, u64)>,
 }

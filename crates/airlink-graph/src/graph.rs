@@ -160,6 +160,8 @@ pub struct Launch {
     pub fuse: Option<Placed<Fuse>>,
     /// Its compiled NPU ELF.
     pub elf: Option<Placed<String>>,
+    /// The configuration that `elf` runs on, where that is control code alone or a partial ELF.
+    pub pdi: Option<Placed<String>>,
 }
 
 impl Launch {

@@ -184,6 +184,7 @@ impl Resolver<'_> {
             row_split: entry.row_split,
             fuse: entry.fuse,
             elf: entry.elf,
+            pdi: entry.pdi,
         })
     }
 

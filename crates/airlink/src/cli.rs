@@ -33,7 +33,7 @@ pub enum Command {
     /// Show a host ELF, an NPU ELF, a kernel object, a PDI or a control-code stream.
     Inspect(FileArgs),
     /// Fuse kernels that are already compiled to NPU ELFs.
-    Link(GraphArgs),
+    Link(LinkArgs),
     /// Parse, verify and print a module.
     Opt(OptArgs),
     /// Print the page of a code.
@@ -67,6 +67,18 @@ pub struct LoggedArgs {
     /// Write what was applied, skipped or refused, with reasons and numbers, as Markdown; also when the run fails.
     #[arg(long, value_name = "FILE.md")]
     pub log: Option<Utf8PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct LinkArgs {
+    /// The launch graph, whose launches name their compiled kernels with `elf`.
+    #[arg(value_name = "GRAPH.toml")]
+    pub graph: Utf8PathBuf,
+    /// Version of the ELF's layout: 1.0, which more loaders take, or 2.1.
+    #[arg(long, value_name = "VERSION", default_value = "1.0")]
+    pub elf_abi: String,
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 #[derive(Args, Debug)]
@@ -221,7 +233,8 @@ pub enum Format {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone)]
 pub struct Shared {
-    /// Where to write: a folder for stitch and run (default: the current one), a file for plan, init, rename and opt.
+    /// Where to write: a folder for stitch and run (default: the current one), a file for plan, init, rename and opt,
+    /// either for link.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<Utf8PathBuf>,
     /// Artefacts to write: elf, mlir, obj, map; default all. For `plan`, another name of --format.
@@ -321,7 +334,8 @@ impl Command {
     pub fn shared(&self) -> &Shared {
         match self {
             Command::Stitch(a) | Command::Plan(a) => &a.graph.shared,
-            Command::Check(a) | Command::Verify(a) | Command::Link(a) => &a.shared,
+            Command::Check(a) | Command::Verify(a) => &a.shared,
+            Command::Link(a) => &a.shared,
             Command::Run(a) => &a.shared,
             Command::Init(a) => &a.shared,
             Command::Diff(a) => &a.shared,
@@ -374,10 +388,12 @@ impl Shared {
                 list.push(name);
             }
         };
-        add(self.target == Target::Npu2, "--target npu2");
+        // What `link` writes is for the NPU in any case.
+        add(self.target == Target::Npu2 && !matches!(command, Command::Link(_)), "--target npu2");
         add(self.objective == ObjectiveChoice::Time, "--objective time");
         add(self.jobs.is_some(), "-j");
-        add(self.is_depfile_wanted() && !matches!(command, Command::Stitch(_)), "-MD, -MF, -MP, -MT");
+        let has_depfile = matches!(command, Command::Stitch(_) | Command::Link(_));
+        add(self.is_depfile_wanted() && !has_depfile, "-MD, -MF, -MP, -MT");
         // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.
         let is_plan = matches!(command, Command::Plan(_));
         let prints_json = is_plan || matches!(command, Command::Check(_) | Command::Inspect(_) | Command::Doctor(_));
@@ -407,6 +423,7 @@ impl Shared {
             command,
             Command::Stitch(_)
                 | Command::Plan(_)
+                | Command::Link(_)
                 | Command::Run(_)
                 | Command::Init(_)
                 | Command::Rename(_)

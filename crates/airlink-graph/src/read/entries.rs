@@ -63,9 +63,24 @@ pub fn launch_template(table: &mut Table) -> Option<LaunchEntry> {
     });
     let fuse = table.choice("fuse", &[("auto", Fuse::Auto), ("never", Fuse::Never)]);
     let elf = table.string("elf");
+    let pdi = table.string("pdi");
     table.finish();
     let (name, kernel, args) = (name?, kernel?, args?);
-    Some(LaunchEntry { name, kernel, args, func, objects, refs, k_split, row_split, partition, fuse, elf, block: None })
+    Some(LaunchEntry {
+        name,
+        kernel,
+        args,
+        func,
+        objects,
+        refs,
+        k_split,
+        row_split,
+        partition,
+        fuse,
+        elf,
+        pdi,
+        block: None,
+    })
 }
 
 pub fn host_template(table: &mut Table) -> Option<HostEntry> {

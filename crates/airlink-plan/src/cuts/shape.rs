@@ -56,6 +56,7 @@ fn same_launch(graph: &LaunchGraph, a: &Launch, b: &Launch, in_a: &mut Numbers, 
         && a.row_split.as_ref().map(|r| r.value) == b.row_split.as_ref().map(|r| r.value)
         && a.is_fuse_never() == b.is_fuse_never()
         && a.elf.as_ref().map(|e| &e.value) == b.elf.as_ref().map(|e| &e.value)
+        && a.pdi.as_ref().map(|p| &p.value) == b.pdi.as_ref().map(|p| &p.value)
         && a.operands.len() == b.operands.len()
         && a.operands.iter().zip(&b.operands).all(|(a, b)| {
             a.range == b.range && same_buffer(graph, a.buffer, b.buffer, in_a, in_b) && same_view(graph, a.view, b.view)
