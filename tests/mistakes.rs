@@ -216,7 +216,11 @@ fn an_output_that_cannot_be_one() {
     let outcome = airlink(at, &["init", "k.mlir", "-o", "dir"]).expect(3);
     assert!(outcome.stderr.contains("`dir` is a folder"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("-o dir/graph.toml"), "{}", outcome.stderr);
-    for command in ["plan", "check", "verify"] {
+    for (option, place) in [("-o", "dir"), ("--log", "file/log.md")] {
+        let outcome = airlink(at, &["plan", "k.toml", option, place]).expect(3);
+        assert!(outcome.stderr.contains("AL0802"), "{}", outcome.stderr);
+    }
+    for command in ["check", "verify"] {
         let outcome = airlink(at, &[command, "k.toml", "-o", "out"]).expect(2);
         assert!(outcome.stderr.contains("`-o` has no meaning"), "{}", outcome.stderr);
     }

@@ -13,7 +13,7 @@ use airlink_kernel::{EntryKind, LocalKind};
 use airlink_plan::LaunchPlan;
 
 use crate::same::{NameKind, Same, Symbols, blocks, ops_of};
-use crate::{Expected, carried, views, wiring};
+use crate::{Expected, carried, rows, views, wiring};
 
 /// What the fused function is called to account for: a place in its blocks that moves from launch to launch.
 struct Cursor<'c> {
@@ -66,6 +66,7 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
         same.ignored_attributes = &["airlink.func_attrs", "sym_visibility"];
         same.merged = Rc::clone(&merged);
         expect_splits(&mut same, launch, expected);
+        rows::expect(&mut same, launch, expected);
         check_launch(&mut same, expected.graph, launch, &args, &view_values, &mut cursor);
         herd_objects(&mut same, launch);
         report(&same, launch, expected, findings);
@@ -95,18 +96,24 @@ fn merged_attributes(expected: &Expected<'_, '_>) -> BTreeMap<(String, String), 
     expected.elf.externs.iter().flat_map(of).collect()
 }
 
+/// The launches of a kernel function, and the segments and herds outside any, in text order.
+pub(crate) fn entries_of<'c>(kernel: OperationRef<'c, 'c>) -> Vec<OperationRef<'c, 'c>> {
+    let mut entries = Vec::new();
+    airlink_ir::walk(kernel, &mut |op| {
+        if !matches!(name(op), "air.launch" | "air.segment" | "air.herd") {
+            return Walk::Into;
+        }
+        entries.push(op);
+        Walk::Over
+    });
+    entries
+}
+
 /// Notes which transfers of the kernel the plan splits, by their position in the entry.
 fn expect_splits<'c>(same: &mut Same<'c, 'c>, launch: &LaunchPlan, expected: &Expected<'_, '_>) {
     let Some(kernel) = same.symbols_a.get(&launch.function) else { return };
     for split in expected.elf.splits.iter().filter(|s| s.launch == launch.name) {
-        let mut entries = Vec::new();
-        airlink_ir::walk(kernel, &mut |op| {
-            if !matches!(name(op), "air.launch" | "air.segment" | "air.herd") {
-                return Walk::Into;
-            }
-            entries.push(op);
-            Walk::Over
-        });
+        let entries = entries_of(kernel);
         let mut transfers = Vec::new();
         if let Some(entry) = entries.get(split.entry) {
             airlink_ir::walk(*entry, &mut |op| {
@@ -226,6 +233,11 @@ impl<'c> Same<'c, 'c> {
     fn straight(&mut self, kernel: &[OperationRef<'c, 'c>], cursor: &mut Cursor<'c>) -> bool {
         let mut same = true;
         for a in kernel {
+            if let Some(split) = self.row_splits.remove(&(a.to_raw().ptr as usize)) {
+                let ops: Vec<_> = (0..2 * split.pieces.len()).map_while(|_| cursor.take()).collect();
+                same &= self.pieces(*a, &ops, &split);
+                continue;
+            }
             let Some(b) = cursor.take() else { return self.differ(Some(*a), None, "ops are missing") };
             let is_bare = matches!(name(*a), "air.herd" | "air.segment");
             same &= match () {
@@ -318,6 +330,12 @@ fn names<'p>(
     expected: &Expected<'_, '_>,
     findings: &mut Findings,
 ) {
+    for (kind, to) in &same.piece_names {
+        if let Some(other) = taken.insert((*kind, to.clone()), &launch.name) {
+            let text = format!("pieces of `{other}` and `{}` share the {} `{to}`", launch.name, kind.as_str());
+            wrong(expected, findings, text);
+        }
+    }
     for (kind, from, to) in same.names.pairs() {
         let local = |wanted: LocalKind| {
             launch.locals.iter().find(|l| l.kind == wanted && l.from == from).map(|l| l.to.as_str())

@@ -7,6 +7,7 @@ mod carried;
 mod externs;
 mod launch;
 mod nesting;
+mod rows;
 pub mod same;
 mod views;
 mod wiring;

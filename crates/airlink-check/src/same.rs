@@ -22,6 +22,7 @@ use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::melior::ir::{BlockRef, RegionLike, ValueLike};
 use airlink_ir::{OperationRef, Value, name};
+use airlink_plan::RowSplitPlan;
 
 /// A place where two pieces of IR differ.
 #[derive(Clone, Debug)]
@@ -56,8 +57,27 @@ pub struct Same<'c, 'a> {
     pub(crate) made_segments: Vec<Option<&'a str>>,
     /// Parts of K by the identity of the transfer in `a` whose source is split. Looked up, never iterated.
     pub(crate) splits: HashMap<usize, u64>,
+    /// How the grid is cut, by the identity of the launch in `a`. Looked up, never iterated.
+    pub(crate) row_splits: HashMap<usize, RowSplitPlan>,
+    /// Names that `b` has for pieces of launches of `a`, but for those of first pieces.
+    pub(crate) piece_names: Vec<(NameKind, String)>,
     /// Definitions whose names were bound and that are still to be compared.
     pub(crate) pending: VecDeque<(OperationRef<'c, 'a>, OperationRef<'c, 'a>)>,
+}
+
+/// A state of the comparison to go back to.
+#[derive(Clone)]
+pub(crate) struct Bindings {
+    values: HashMap<usize, usize>,
+    blocks: HashMap<usize, usize>,
+    names: Names,
+}
+
+impl Bindings {
+    /// This state with the symbols of a later one, and none of the names that are no symbols.
+    pub(crate) fn with_symbols_of(&self, later: &Bindings) -> Bindings {
+        Bindings { names: later.names.symbols(), ..self.clone() }
+    }
 }
 
 /// No more than this many differences are kept: the first ones tell the story.
@@ -72,6 +92,8 @@ impl<'c, 'a> Same<'c, 'a> {
             references: Vec::new(),
             offsets: HashMap::new(),
             splits: HashMap::new(),
+            row_splits: HashMap::new(),
+            piece_names: Vec::new(),
             herds: Vec::new(),
             made_segments: Vec::new(),
             symbols_a,
@@ -100,6 +122,18 @@ impl<'c, 'a> Same<'c, 'a> {
             self.differences.push(Difference { text: text.into(), a, b });
         }
         false
+    }
+
+    /// What is bound so far, but for what stands for values of `b`.
+    pub(crate) fn bindings(&self) -> Bindings {
+        Bindings { values: self.a_to_b.clone(), blocks: self.blocks.clone(), names: self.names.clone() }
+    }
+
+    /// Goes back to bindings, so that what was bound since can be bound to another partner.
+    pub(crate) fn rebind(&mut self, bindings: Bindings) {
+        self.a_to_b = bindings.values;
+        self.blocks = bindings.blocks;
+        self.names = bindings.names;
     }
 
     /// Says that value `a` is value `b`; false if either has another partner.

@@ -69,6 +69,9 @@ codes! {
     AL0222 "view at an offset"
     AL0224 "argument listed twice"
     AL0225 "object given for a name that nothing links with"
+    AL0226 "overwritten while the ELF reads it"
+    AL0227 "async launch nobody waits for"
+    AL0228 "read by the host and never written"
 
     // AL03: limits of the device.
     AL0301 "buffer descriptors of a shim tile exhausted"
@@ -113,11 +116,29 @@ codes! {
     AL0501 "attributes contradict"
     AL0502 "operation that cannot be merged"
     AL0503 "K that cannot be split so"
+    AL0504 "more launches in one ELF than asked for"
+    AL0505 "number of launches that the grid does not have"
+    AL0506 "launch that cannot be cut into several"
+    AL0507 "columns of the device left unused"
+    AL0508 "given cuts cost more than the best"
+    AL0509 "partition that does not fit"
 
     // AL06: check.
     AL0601 "fused module does not verify"
     AL0602 "wiring differs from the plan"
     AL0603 "launch differs from its kernel"
+
+    // AL064: NPU ELFs and control code.
+    AL0640 "one configuration loaded twice in a row"
+    AL0641 "first and last configuration are one"
+    AL0642 "transfer that nothing waits for"
+    AL0643 "relocation that the loader refuses"
+    AL0644 "transfer outside its buffer"
+    AL0645 "configuration that nothing loads"
+    AL0646 "unknown operation in control code"
+    AL0647 "relocations contradict the control code"
+    AL0648 "identity note does not fit the contents"
+    AL0649 "relocation against nothing"
 
     // AL07: emit and run.
     AL0701 "host target cannot run this yet"
@@ -144,6 +165,19 @@ codes! {
     AL0722 "channel index out of range"
     AL0723 "transfer outside of its buffer"
     AL0724 "one stream, several users in no order"
+
+    // AL073: NPU ELFs, read and linked.
+    AL0730 "not an NPU ELF that can be read"
+    AL0731 "no compiled kernel for a launch"
+    AL0732 "not a PDI that can be read"
+    AL0733 "compiled kernels for different devices"
+    AL0734 "kernel that does not begin with a reset"
+    AL0735 "kernel and graph differ in arguments"
+    AL0736 "preemption code differs"
+    AL0737 "scratchpads cannot be shared"
+    AL0738 "offset that a relocation cannot hold"
+    AL0739 "compiled kernel that cannot be linked"
+    AL0740 "fused ELF differs from its kernels"
 
     // AL08: the machine.
     AL0801 "file cannot be read"

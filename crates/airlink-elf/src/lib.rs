@@ -8,6 +8,7 @@ mod kind;
 mod layout;
 mod machine;
 mod manifest;
+pub mod npu;
 mod rename;
 mod sections;
 mod summary;

@@ -4,11 +4,13 @@
 //! in `fuzz/` call them, and so does the bounded run on stable Rust in this crate's test.
 
 mod choices;
+mod npu;
 mod objects;
 mod planned;
 mod reader;
 mod said;
 
+pub use npu::{configuration, control, npu_elf};
 pub use objects::{CHOICES_LEN, object_renamer};
 pub use planned::plan;
 pub use reader::toml_reader;

@@ -84,7 +84,8 @@ fn outputs(
     kernels: &IndexMap<String, KernelSummary>,
     findings: &Findings,
 ) -> Vec<String> {
-    let mut json = vec![serde_json::to_string(&airlink_plan::plan_json(plan, findings)).expect("a plan serialises")];
+    let mut json =
+        vec![serde_json::to_string(&airlink_plan::plan_json(plan, graph, findings)).expect("a plan serialises")];
     for elf in 0..plan.elfs.len() {
         let map = airlink_plan::link_map(plan, elf, graph, kernels, IndexMap::new());
         json.push(serde_json::to_string(&map).expect("a map serialises"));

@@ -104,6 +104,23 @@ impl Role {
         ("dead", Role::Dead),
     ];
 
+    /// What one argument is whose buffers play these two roles in two calls: the host must give it if either needs it,
+    /// and take it if either leaves something.
+    pub fn join(self, other: Role) -> Role {
+        let both = [self, other];
+        if self == other {
+            return self;
+        }
+        let is_in = both.iter().any(|r| matches!(r, Role::Input | Role::Static | Role::Inout));
+        let is_out = both.iter().any(|r| matches!(r, Role::Output | Role::Inout));
+        match (is_in, is_out) {
+            (true, true) => Role::Inout,
+            (true, false) => Role::Input,
+            (false, true) => Role::Output,
+            (false, false) => Role::Intermediate,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         Role::ALL.iter().find(|(_, r)| *r == self).map_or("", |(name, _)| name)
     }
@@ -116,6 +133,25 @@ pub enum KSplit {
     Off,
     /// Into this many parts, at least 1.
     Parts(u64),
+}
+
+/// Whether a launch is cut into several over consecutive ranges of its grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RowSplit {
+    /// Where only that makes it fit its device.
+    Auto,
+    Off,
+    /// Into this many launches, at least 1.
+    Launches(u64),
+}
+
+/// How often a kernel that was built for a part of the rows is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Partition {
+    /// As often as the rows of the buffers take.
+    Auto,
+    /// So often; another number than that is an error.
+    Launches(u64),
 }
 
 /// Whether a launch may share an ELF.
@@ -163,8 +199,13 @@ pub struct LaunchEntry {
     pub objects: IndexMap<String, Placed<String>>,
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
+    pub row_split: Option<Placed<RowSplit>>,
+    /// None once the launch is expanded.
+    pub partition: Option<Placed<Partition>>,
     pub fuse: Option<Placed<Fuse>>,
     pub elf: Option<Placed<String>>,
+    /// The configuration that `elf` runs on, where that is control code alone or a partial ELF.
+    pub pdi: Option<Placed<String>>,
     /// The block that it was expanded from, with the index in it.
     pub block: Option<(String, u64)>,
 }

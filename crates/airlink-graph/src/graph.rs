@@ -4,7 +4,7 @@ use airlink_diag::{FileId, Span};
 use airlink_kernel::{Access, KernelType};
 use indexmap::IndexMap;
 
-use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role};
+use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role, RowSplit};
 
 /// What a launch graph means once its kernels are known: buffers with types, views with places in them, and steps in
 /// program order with every operand bound.
@@ -32,6 +32,16 @@ pub struct LaunchGraph {
     pub hosts: Vec<HostStep>,
     /// The cuts given by `[[elf]]`, in file order; names in them are not resolved yet.
     pub cuts: Vec<crate::file::ElfEntry>,
+    /// Steps that [`crate::reorder`] moved, in their new order.
+    pub moves: Vec<Move>,
+}
+
+/// A step that runs earlier than the file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub step: String,
+    /// The first of the steps that stood before it and now come after it.
+    pub before: String,
 }
 
 macro_rules! index {
@@ -73,6 +83,9 @@ pub struct Buffer {
     /// Where the type comes from: `type` in the graph, or the argument in the `.mlir`.
     pub ty_span: Option<Span>,
     pub declared_role: Option<Placed<Role>>,
+    /// The declared type, where the buffer was given more rows so that a partition has whole parts. Host programs allocate
+    /// the longer buffer, with zeros in what they write beyond, and cut what they read.
+    pub padded_from: Option<KernelType>,
 }
 
 /// A contiguous part of a buffer under a name of its own.
@@ -135,15 +148,20 @@ pub struct Launch {
     pub operands: Vec<Operand>,
     /// How many `air.launch` ops (or bare herds and segments) the function holds.
     pub entry_count: usize,
+    /// The entry that is async and whose token nothing uses, if any.
+    pub unawaited: Option<Span>,
     /// The block that it was expanded from, with the index in it.
     pub block: Option<(String, u64)>,
     /// This launch's file behind a `link_with` name.
     pub objects: IndexMap<String, Placed<String>>,
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
+    pub row_split: Option<Placed<RowSplit>>,
     pub fuse: Option<Placed<Fuse>>,
     /// Its compiled NPU ELF.
     pub elf: Option<Placed<String>>,
+    /// The configuration that `elf` runs on, where that is control code alone or a partial ELF.
+    pub pdi: Option<Placed<String>>,
 }
 
 impl Launch {

@@ -7,6 +7,7 @@ mod file;
 mod graph;
 mod ranges;
 mod read;
+mod reorder;
 mod resolve;
 mod roles;
 mod text;
@@ -14,14 +15,16 @@ mod words;
 
 pub use effects::{DataflowEdge, Dependence, Effect};
 pub use file::{
-    BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role,
-    StepEntry, ViewEntry,
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, Partition, PingPong,
+    Placed, Role, RowSplit, StepEntry, ViewEntry,
 };
 pub use graph::{
-    Buffer, BufferIdx, ByteRange, HostIdx, HostOperand, HostStep, Launch, LaunchGraph, LaunchIdx, Operand, Step, View,
-    ViewIdx,
+    Buffer, BufferIdx, ByteRange, HostIdx, HostOperand, HostStep, Launch, LaunchGraph, LaunchIdx, Move, Operand, Step,
+    View, ViewIdx,
 };
+pub use ranges::{Ranges, subtract};
 pub use read::{EXPANDED_MAX, read};
+pub use reorder::reorder;
 pub use resolve::{kernel_functions, resolve};
 pub use roles::{BufferRole, ElfRoles, IndexLists, index_lists, roles};
 pub use text::text;

@@ -2,6 +2,7 @@
 
 mod hazards;
 mod kernel;
+mod partition;
 mod types;
 mod views;
 
@@ -19,16 +20,18 @@ use crate::{
 
 /// Binds every name of `graph` and checks it against the kernels, keyed by their paths as the graph spells them.
 ///
-/// Errors: AL0203 to AL0211 about wiring and kernels; AL0109 for a type that is none. Warnings: AL0212, AL0219, AL0220.
+/// Errors: AL0203 to AL0211 about wiring and kernels; AL0509 about partitions; AL0109 for a type that is none. Warnings:
+/// AL0212, AL0219, AL0220, AL0228.
 pub fn resolve(
-    graph: GraphFile,
+    mut graph: GraphFile,
     kernels: &IndexMap<String, KernelSummary>,
     findings: &mut Findings,
 ) -> Result<LaunchGraph, Reported> {
     let errors_before = findings.count(Severity::Error);
+    let padded = partition::expand(&mut graph, kernels, findings);
     let functions = kernel::pick(&graph, kernels, findings);
     let mut resolver = Resolver { findings, buffers: IndexMap::new(), views: IndexMap::new(), used: IndexSet::new() };
-    resolver.declare(&graph.buffers);
+    resolver.declare(&graph.buffers, &padded);
     resolver.use_directly(&graph, &functions);
     resolver.place_views(&graph.views);
     let (mut launches, mut hosts, mut steps) = (Vec::new(), Vec::new(), Vec::new());
@@ -52,7 +55,20 @@ pub fn resolve(
     }
     let Resolver { buffers, views, used, .. } = resolver;
     let GraphFile { file, name, device, compiler, refs, elfs: cuts, .. } = graph;
-    let graph = LaunchGraph { file, name, device, compiler, refs, buffers, views, steps, launches, hosts, cuts };
+    let graph = LaunchGraph {
+        file,
+        name,
+        device,
+        compiler,
+        refs,
+        buffers,
+        views,
+        steps,
+        launches,
+        hosts,
+        cuts,
+        moves: Vec::new(),
+    };
     if findings.count(Severity::Error) > errors_before {
         findings.check()?;
     }
@@ -60,6 +76,7 @@ pub fn resolve(
     hazards::report_unused(&graph, &used, findings);
     hazards::report_order(&graph, findings);
     hazards::report_in_place(&graph, findings);
+    hazards::report_unfed(&graph, findings);
     Ok(graph)
 }
 
@@ -75,7 +92,7 @@ struct Resolver<'f> {
 }
 
 impl Resolver<'_> {
-    fn declare(&mut self, entries: &[BufferEntry]) {
+    fn declare(&mut self, entries: &[BufferEntry], padded: &partition::Padded) {
         for entry in entries {
             let ty = entry.ty.as_ref().and_then(|t| types::parse(t, self.findings));
             self.buffers.insert(
@@ -87,6 +104,7 @@ impl Resolver<'_> {
                     ty,
                     ty_span: entry.ty.as_ref().map(|t| t.span),
                     declared_role: entry.role.clone(),
+                    padded_from: padded.get(&entry.name.value).cloned(),
                 },
             );
         }
@@ -125,6 +143,7 @@ impl Resolver<'_> {
             ty: None,
             ty_span: None,
             declared_role: None,
+            padded_from: None,
         });
         if let (None, Some((ty, span))) = (&buffer.ty_span, ty) {
             buffer.ty = Some(ty);
@@ -155,14 +174,17 @@ impl Resolver<'_> {
             function,
             function_name: summary.name.clone(),
             entry_count: summary.entries.len(),
+            unawaited: summary.entries.iter().find_map(|e| e.unawaited),
             name: entry.name,
             kernel: entry.kernel,
             block: entry.block,
             objects: entry.objects,
             refs: entry.refs,
             k_split: entry.k_split,
+            row_split: entry.row_split,
             fuse: entry.fuse,
             elf: entry.elf,
+            pdi: entry.pdi,
         })
     }
 

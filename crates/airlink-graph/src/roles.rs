@@ -61,6 +61,15 @@ impl ElfRoles {
         self.buffers.get(&buffer).map_or(Role::Dead, |b| b.role)
     }
 
+    /// The roles of one program called with these buffers as well, `other` being the roles of that call: its buffers are
+    /// matched by position.
+    pub fn join(&mut self, other: &ElfRoles) {
+        for (mine, theirs) in self.buffers.values_mut().zip(other.buffers.values()) {
+            mine.role = mine.role.join(theirs.role);
+            mine.dataflow = mine.dataflow.join(theirs.dataflow);
+        }
+    }
+
     /// Buffers with their readers and writers; the roles are still open.
     fn of(graph: &LaunchGraph, launches: &[LaunchIdx]) -> ElfRoles {
         let mut elf = ElfRoles::default();

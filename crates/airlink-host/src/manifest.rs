@@ -125,13 +125,14 @@ fn launches(
     let uses_channels = |index: usize| entries.get(index).is_some_and(|l| has_transfers(*l));
     let mut list = Vec::new();
     for planned in &elf.launches {
-        for entry in 0..planned.entries.len() {
+        let pieces = |entry| elf.piece_suffixes(&planned.name, entry).into_iter().map(move |suffix| (entry, suffix));
+        for (entry, suffix) in (0..planned.entries.len()).flat_map(pieces) {
             let index = list.len();
             list.push(ManifestLaunch {
                 index,
                 name: match planned.entries.len() {
-                    1 => planned.name.clone(),
-                    _ => format!("{}.{entry}", planned.name),
+                    1 => format!("{}{suffix}", planned.name),
+                    _ => format!("{}.{entry}{suffix}", planned.name),
                 },
                 entry: launch_entry(index),
                 kernel: planned.kernel.rsplit('/').next().unwrap_or_default().to_string(),

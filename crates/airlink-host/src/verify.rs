@@ -45,6 +45,8 @@ pub struct ElfUnderTest {
     pub fused: Vec<(Variant, Vec<u8>)>,
     /// Each launch of the graph in an ELF of its own, in program order, built plain.
     pub unfused: Vec<Vec<u8>>,
+    /// For each of them, how many launches of the fused ELF do its work: more where one is cut into several.
+    pub launch_counts: Vec<usize>,
 }
 
 /// A way to build an ELF that must not change what it computes.

@@ -18,7 +18,7 @@ pub use context::Ir;
 pub use parse::{BRACKET_DEPTH_MAX, parse, parse_part, parse_text};
 pub use place::{locate, span_of};
 pub use print::print;
-pub use summary::{hierarchy_args, summarize};
+pub use summary::{hierarchy_args, hierarchy_size_range, summarize};
 pub use version::llvm_version;
 pub use walk::{Walk, block_argument, children, collect, defining_op, function_body, name, uses, walk};
 

@@ -1,6 +1,7 @@
 //! From a kernel module to its summary.
 
 mod access;
+mod grid;
 mod traffic;
 
 use airlink_diag::{FileId, Sources, Span};
@@ -117,8 +118,9 @@ fn function_summary(
     let entries = entry_ops(function)
         .into_iter()
         .map(|(kind, op)| {
-            let (accesses, traffic) = (accesses.of_entry(op), traffic.of_entry(op));
-            entry_summary(kind, op, accesses, traffic, externs, at)
+            let mut traffic = traffic.of_entry(op);
+            traffic.grid_obstacle = grid::obstacle(op, function, &accesses).map(|(o, place)| (o, at.span(place)));
+            entry_summary(kind, op, accesses.of_entry(op), traffic, externs, at)
         })
         .collect();
     FunctionSummary {
@@ -175,6 +177,7 @@ fn entry_summary(
         calls: Vec::new(),
         channels: Vec::new(),
         first_async: None,
+        unawaited: is_unawaited(entry).then(|| at.span(entry)),
         traffic,
     };
     visit_entry(entry, None, &mut summary, externs, at);
@@ -217,6 +220,12 @@ fn visit_entry(
     }
 }
 
+/// Whether the op gives a token that nothing uses.
+fn is_unawaited(op: OperationRef<'_, '_>) -> bool {
+    let mut tokens = op.results().filter(|r| is_token(r.r#type())).peekable();
+    tokens.peek().is_some() && tokens.all(|t| !crate::edit::is_used(t.into()))
+}
+
 fn is_token(ty: Type<'_>) -> bool {
     // SAFETY: the type is valid.
     unsafe { airlink_mlir_sys::airlinkTypeIsAsyncToken(ty.to_raw()) }
@@ -231,14 +240,17 @@ fn herd_summary(herd: OperationRef<'_, '_>, at: At<'_>) -> HerdSummary {
     }
 }
 
-/// The extents of a hierarchy op's iteration space. The body's arguments are ids, extents, then the inner names of
-/// `args`; the operands are tokens, extents, then the outer values of `args`.
+/// The extents of a hierarchy op's iteration space.
 pub(crate) fn hierarchy_sizes<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<Value<'c, 'a>> {
-    let size_count = hierarchy_size_count(op);
-    let args = hierarchy_args(op).len();
     let operands: Vec<_> = op.operands().collect();
-    let end = operands.len() - args;
-    operands[end - size_count.min(end)..end].to_vec()
+    operands[hierarchy_size_range(op)].to_vec()
+}
+
+/// The positions of a hierarchy op's extents among its operands. The body's arguments are ids, extents, then the inner
+/// names of `args`; the operands are tokens, extents, then the outer values of `args`.
+pub fn hierarchy_size_range(op: OperationRef<'_, '_>) -> std::ops::Range<usize> {
+    let end = op.operand_count() - hierarchy_args(op).len();
+    end - hierarchy_size_count(op).min(end)..end
 }
 
 /// The outer value and the inner block argument of each of a hierarchy op's `args`.

@@ -14,7 +14,7 @@ pub use summary::{
     HerdSummary, KernelSummary, LocalKind, LocalName,
 };
 pub use traffic::{
-    BufferRef, ChannelUse, HerdUse, Linear, LocalBuffer, LoopKind, LoopUse, Memory, Place, SegmentUse, Side, Traffic,
-    Transfer, TransferKind,
+    BufferRef, ChannelUse, GridObstacle, HerdUse, Linear, LocalBuffer, LoopKind, LoopUse, Memory, Place, SegmentUse,
+    Side, Traffic, Transfer, TransferKind,
 };
 pub use types::{KernelType, MemRefType};

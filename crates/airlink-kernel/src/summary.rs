@@ -68,6 +68,8 @@ pub struct EntrySummary {
     pub channels: Vec<String>,
     /// The first op with an async token, if any.
     pub first_async: Option<Span>,
+    /// The entry itself, if it is async and nothing uses its token.
+    pub unawaited: Option<Span>,
     /// What it moves, holds and occupies on a device.
     pub traffic: Traffic,
 }

@@ -20,9 +20,30 @@ pub struct Traffic {
     pub buffers: Vec<LocalBuffer>,
     /// Channel declarations that the transfers name, in order of first use.
     pub channels: Vec<ChannelUse>,
+    /// The first thing besides its transfers that keeps its grid from being cut into several launches.
+    pub grid_obstacle: Option<(GridObstacle, Span)>,
+}
+
+/// Why launches over parts of a grid would not be the launch over the whole, or cannot be shown to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GridObstacle {
+    /// The launch stands in a loop or below a condition.
+    Nested,
+    /// Its body uses the extents of the grid.
+    ReadsExtent,
+    /// It takes memory that is no argument of the kernel function.
+    OtherMemory,
+    /// An op that is no DMA, put or get touches an argument.
+    Direct,
 }
 
 impl Traffic {
+    /// The loops that are the dimensions of the launch: the first ones.
+    pub fn grid(&self) -> &[LoopUse] {
+        let count = self.loops.iter().take_while(|l| l.kind == LoopKind::Launch).count();
+        &self.loops[..count]
+    }
+
     /// Whether a transfer goes through DMA channels: cascades and register writes do not.
     pub fn is_dma(&self, transfer: &Transfer) -> bool {
         match &transfer.kind {

@@ -42,8 +42,8 @@ pub fn judge_launch(name: &str, traffic: &Traffic, setup: &Setup) -> LaunchUse {
 /// Columns and rows of a herd up to which its flows are counted; no device comes near.
 const TILES_COUNTED_MAX: u64 = 64;
 
-/// As [`judge_launch`], without remedies: what remedies are tried with.
-pub(crate) fn measure(name: &str, traffic: &Traffic, setup: &Setup) -> LaunchUse {
+/// As [`judge_launch`], without remedies: what remedies and splits are tried with.
+pub fn measure(name: &str, traffic: &Traffic, setup: &Setup) -> LaunchUse {
     let mut used = LaunchUse { name: name.to_string(), ..LaunchUse::default() };
     let splits = splits(traffic);
     let tiling = traffic.tile_sizes.as_deref().unwrap_or(&setup.options.runtime_tiling);

@@ -7,6 +7,7 @@
 //! What only the compiler knows (which column it takes, whether the router finds a way) is a necessary condition or a
 //! risk here, never a promise.
 
+mod advice;
 mod bds;
 mod codes;
 mod cores;
@@ -23,9 +24,10 @@ mod setup;
 mod shim;
 mod split;
 
-pub use launch::{LaunchUse, judge_launch};
+pub use advice::advise;
+pub use launch::{LaunchUse, judge_launch, measure};
 pub use log::classify;
-pub use program::{ProgramUse, judge_names, judge_program};
+pub use program::{LAUNCHES_ADVISED, LAUNCHES_SOURCE, ProgramUse, args_fault, judge_names, judge_program};
 pub use render::render;
 pub use resource::{Resource, ResourceKind};
 pub use setup::{CompilerOptions, ObjectSize, Setup};

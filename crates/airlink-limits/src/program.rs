@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use airlink_device::{Container, Load, check_container, check_pdi_parity, pdi_loads, task_bytes};
-use airlink_diag::{Finding, Span, codes as list};
+use airlink_device::{Container, Device, Fault, Load, check_container, check_pdi_parity, pdi_loads, task_bytes};
+use airlink_diag::{Code, Finding, Span, codes as list};
 use airlink_kernel::Traffic;
 
 use crate::codes;
@@ -11,8 +11,8 @@ use crate::launch::LaunchUse;
 use crate::setup::Setup;
 
 /// Launches from which on compiling one module takes very long or overflows the compiler's stack.
-const LAUNCHES_ADVISED: usize = 8;
-const LAUNCHES_SOURCE: &str = "mlir-air llama32_1b/docs/explain.md: recursion in AIRDependencyCanonicalize";
+pub const LAUNCHES_ADVISED: usize = 8;
+pub const LAUNCHES_SOURCE: &str = "mlir-air llama32_1b/docs/explain.md: recursion in AIRDependencyCanonicalize";
 
 /// What one ELF takes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
@@ -27,6 +27,22 @@ pub struct ProgramUse {
     pub task_bytes: u64,
     #[serde(skip)]
     pub findings: Vec<Finding>,
+}
+
+impl LaunchUse {
+    /// The PDI loads that it adds to a program: its configuration, and the reset at its end if it has one.
+    pub fn pdi_loads(&self, device: &Device) -> u64 {
+        1 + u64::from(self.has_reset && device.has_full_elf)
+    }
+}
+
+/// What forbids that many arguments in one program, and its code: a device without full ELFs takes an xclbin's.
+pub fn args_fault(arg_count: u64, device: &Device) -> Option<(Code, Fault)> {
+    if device.has_full_elf {
+        return None;
+    }
+    let fault = check_container(Container::Xclbin, arg_count, device)?;
+    Some((codes::code(fault.rule), fault))
 }
 
 /// Judges an ELF of these launches, each with its traffic; `place` is what the user named the ELF by.
@@ -54,7 +70,7 @@ pub fn judge_program(
             codes::finding(name, &fault).remedy("take an npu2 device, or build an xclbin with mlir-air's own tools"),
             "",
         );
-        if let Some(fault) = check_container(Container::Xclbin, arg_count as u64, &setup.device) {
+        if let Some((_, fault)) = args_fault(arg_count as u64, &setup.device) {
             add(codes::finding(name, &fault).remedy("pack buffers into one and pass views of it"), "its arguments");
         }
     }

@@ -56,10 +56,9 @@ pub fn render<'l>(launches: impl Iterator<Item = (&'l str, &'l [Resource])> + Cl
     out
 }
 
-/// What is over, else the fullest of what comes in degrees: a herd that takes all columns or both channels is not tight.
+/// What is over, else the fullest of what comes in degrees.
 fn fullest(resources: &[Resource]) -> Option<&Resource> {
-    let by_degrees = |k: ResourceKind| k.is_bytes() || matches!(k, ResourceKind::ShimBds | ResourceKind::PushRuns);
-    let counts = resources.iter().filter(|r| r.used > r.allowed || by_degrees(r.kind));
+    let counts = resources.iter().filter(|r| r.used > r.allowed || r.kind.is_gradual());
     counts.max_by(|a, b| fullness(a).total_cmp(&fullness(b)))
 }
 

@@ -66,6 +66,11 @@ impl ResourceKind {
         }
     }
 
+    /// Whether nearly all of it is nearly too much. A herd that takes all columns or both channels is not tight.
+    pub fn is_gradual(self) -> bool {
+        self.is_bytes() || matches!(self, ResourceKind::ShimBds | ResourceKind::PushRuns)
+    }
+
     pub fn is_bytes(self) -> bool {
         matches!(self, ResourceKind::L1Bytes | ResourceKind::L2Bytes | ResourceKind::ProgramBytes)
     }

@@ -2,12 +2,14 @@
 
 use std::time::Instant;
 
+use airlink_device::Device;
 use airlink_diag::{Findings, Span};
+use airlink_graph::LaunchGraph;
 use airlink_kernel::{
     Access, ArgSummary, CallSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary, HerdSummary,
     KernelSummary, KernelType, LocalKind, LocalName,
 };
-use airlink_plan::{FoundObjects, PlanOptions, link_map, plan, plan_json, render};
+use airlink_plan::{FoundObjects, Objective, PlanOptions, link_map, plan, plan_json, render};
 use indexmap::IndexMap;
 
 fn main() {
@@ -15,10 +17,33 @@ fn main() {
     for (launch_count, kernel_count) in [(1_000, 8), (10_000, 8), (1_000, 1_000), (10_000, 10_000)] {
         run(launch_count, kernel_count);
     }
+    println!("\nlaunches  objective   limits        ELFs    plan ms");
+    for objective in [Objective::Launches, Objective::Compile, Objective::Bytes] {
+        for (what, device, max_launches) in
+            [("none", "npu2", None), ("max 12", "npu2", Some(12)), ("16 buffers", "npu1", None)]
+        {
+            cuts(
+                200,
+                objective,
+                what,
+                PlanOptions { device: Device::named(device), max_launches, ..PlanOptions::default() },
+            );
+        }
+    }
+}
+
+/// The best partition of a straight program, which nothing but limits and the objective cuts.
+fn cuts(launch_count: usize, objective: Objective, what: &str, options: PlanOptions) {
+    let options = PlanOptions { objective, ..options };
+    let (graph, kernels, mut findings) = chain(launch_count, 8);
+    let start = Instant::now();
+    let plan = plan(&graph, &kernels, &FoundObjects::new(), &options, &mut findings).expect("it plans");
+    let plan_ms = start.elapsed().as_secs_f64() * 1000.0;
+    println!("{launch_count:8}  {:10}  {what:10} {:7} {plan_ms:10.1}", objective.as_str(), plan.elfs.len());
 }
 
 /// A chain of launches over kernels of which each has a K of its own.
-fn run(launch_count: usize, kernel_count: usize) {
+fn chain(launch_count: usize, kernel_count: usize) -> (LaunchGraph, IndexMap<String, KernelSummary>, Findings) {
     let mut findings = Findings::default();
     let launch = |i: usize| {
         let args = format!("\"w{}\", \"t{i}\", \"t{}\"", i % kernel_count, i + 1);
@@ -30,13 +55,17 @@ fn run(launch_count: usize, kernel_count: usize) {
         (0..kernel_count).map(|i| (format!("k{i}"), kernel(i as u64, &mut findings))).collect();
     let graph =
         airlink_graph::read(file, &mut findings).and_then(|g| airlink_graph::resolve(g, &kernels, &mut findings));
-    let graph = graph.expect("the graph is right");
+    (graph.expect("the graph is right"), kernels, findings)
+}
+
+fn run(launch_count: usize, kernel_count: usize) {
+    let (graph, kernels, mut findings) = chain(launch_count, kernel_count);
     let start = Instant::now();
     let plan = plan(&graph, &kernels, &FoundObjects::new(), &PlanOptions::default(), &mut findings).expect("it plans");
     let times = [
         start.elapsed(),
         time(|| render(&plan, &graph)),
-        time(|| serde_json::to_string(&plan_json(&plan, &findings)).unwrap()),
+        time(|| serde_json::to_string(&plan_json(&plan, &graph, &findings)).unwrap()),
         time(|| serde_json::to_string(&link_map(&plan, 0, &graph, &kernels, IndexMap::new())).unwrap()),
     ];
     let [plan_ms, render_ms, json_ms, map_ms] = times.map(|t| t.as_secs_f64() * 1000.0);
@@ -72,6 +101,7 @@ fn kernel(index: u64, findings: &mut Findings) -> KernelSummary {
         calls: vec![CallSummary { symbol: "mv".into(), span: here, link_with: Some("mv.o".into()), herd: None }],
         channels: Vec::new(),
         first_async: None,
+        unawaited: None,
         traffic: Default::default(),
     };
     let types = ["memref<64x64xbf16>", "memref<64xbf16>", "memref<64xbf16>"];

@@ -38,6 +38,7 @@ fn arg(graph: &LaunchGraph, index: usize, buffer: BufferIdx, roles: &ElfRoles) -
         size_bytes: ty.as_memref().and_then(|m| m.byte_count()),
         shape: ty.as_memref().map_or(Vec::new(), |m| m.shape.clone()),
         ty,
+        padded_from: b.padded_from.clone(),
         // Of an argument that nothing uses, the map keeps what is declared.
         role: used.map_or_else(|| b.declared_role.as_ref().map_or(Role::Dead, |r| r.value), |u| u.role),
         dataflow: used.map_or(Role::Dead, |u| u.dataflow),

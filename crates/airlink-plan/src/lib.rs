@@ -7,6 +7,7 @@ mod allocator;
 mod args;
 mod cuts;
 mod externs;
+mod hazards;
 mod json;
 mod kernel_use;
 mod limits;
@@ -15,16 +16,19 @@ mod make;
 mod map;
 mod plan;
 mod render;
+mod report;
+mod rows;
 mod splits;
 mod variants;
 
 pub use allocator::NameAllocator;
-pub use json::{ArgJson, ElfJson, PlanJson, plan_json};
+pub use json::{ArgJson, ElfJson, MoveJson, PlanJson, plan_json};
 pub use make::plan;
 pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_map};
 pub use plan::{
-    ArgPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject, FoundObjects, LaunchPlan,
-    LaunchResources, LocalRename, ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, OperandPlan, Plan, PlanOptions,
-    Rename, RenameKind, Signature, SplitPlan,
+    Across, ArgPlan, CallPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject,
+    FoundObjects, LaunchPlan, LaunchResources, LocalRename, ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, Objective,
+    OperandPlan, Plan, PlanOptions, Rename, RenameKind, RowPiece, RowSplitPlan, Signature, SplitPlan,
 };
 pub use render::render;
+pub use report::{Outcome, OutputFile, dot, html, log};

@@ -5,7 +5,7 @@ use airlink_kernel::KernelSummary;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::{ElfPlan, ElfResources, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, SplitPlan};
+use crate::{ElfPlan, ElfResources, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, RowSplitPlan, SplitPlan};
 
 /// What was linked into an ELF, from which files, under which names. Paths are relative to the graph, as it spells
 /// them.
@@ -21,9 +21,15 @@ pub struct LinkMap {
     pub index_lists: IndexLists,
     pub views: Vec<MapView>,
     pub launches: Vec<MapLaunch>,
+    /// Per call in program order the buffers passed, by name; left out where there is one call, with the arguments as
+    /// they are named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Vec<String>>,
     pub objects: Vec<MapObject>,
     pub renames: Vec<Rename>,
     pub splits: Vec<SplitPlan>,
+    /// Launches that are cut into several over consecutive ranges of their grid.
+    pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of its device; null where no device is named.
     pub resources: Option<ElfResources>,
     /// Where this ELF begins, if something stands before it, and where it ends.
@@ -47,6 +53,9 @@ pub struct MapArgument {
     pub dataflow: Option<&'static str>,
     /// Size of the buffer; null for a scalar or a dynamic shape.
     pub bytes: Option<u64>,
+    /// The type that the graph declares, where a partition needed more rows: what is behind them is padding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub padded_from: Option<String>,
     pub readers: Vec<String>,
     pub writers: Vec<String>,
 }
@@ -116,13 +125,19 @@ pub fn link_map(
         index_lists: elf.index_lists.clone(),
         views: elf.views.iter().map(|v| view(graph, graph.view(*v))).collect(),
         launches: elf.launches.iter().map(|l| launch(l, elf, plan, graph, kernels)).collect(),
+        calls: elf.calls.iter().filter(|_| elf.calls.len() > 1).map(|c| call(c, graph)).collect(),
         objects: elf.objects.iter().map(|o| object(&plan.objects[o.0])).collect(),
         renames: elf.renames.clone(),
         splits: elf.splits.clone(),
+        row_splits: elf.row_splits.clone(),
         resources: elf.resources.clone(),
         cuts: previous.into_iter().chain([elf]).filter_map(cut).collect(),
         tools,
     }
+}
+
+fn call(call: &crate::CallPlan, graph: &LaunchGraph) -> Vec<String> {
+    call.args.iter().map(|b| graph.buffer(*b).name.clone()).collect()
 }
 
 fn argument(arg: &crate::ArgPlan, graph: &LaunchGraph) -> MapArgument {
@@ -135,6 +150,7 @@ fn argument(arg: &crate::ArgPlan, graph: &LaunchGraph) -> MapArgument {
         role: arg.role.as_str(),
         dataflow: arg.dataflow_if_other(),
         bytes: arg.size_bytes,
+        padded_from: arg.padded_from.as_ref().map(|t| t.to_string()),
         readers: names(&arg.readers),
         writers: names(&arg.writers),
     }

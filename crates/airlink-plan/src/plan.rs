@@ -1,16 +1,19 @@
 //! The plan itself: what is to be built, as data.
 
+mod cut;
 mod input;
 mod names;
+mod rows;
 
-pub use input::{FoundObjects, ObjectInfo, PlanOptions};
+pub(crate) use cut::bytes;
+pub use cut::{Across, CallPlan, CutReason};
+pub use input::{FoundObjects, ObjectInfo, Objective, PlanOptions};
 pub use names::{
     ExternPlan, ExternUse, FoundObject, LocalRename, ObjectIdx, ObjectPlan, ObjectSymbol, Rename, RenameKind, Signature,
 };
+pub use rows::{RowPiece, RowSplitPlan};
 
-use std::fmt;
-
-use airlink_graph::{BufferIdx, IndexLists, LaunchIdx, Role, ViewIdx};
+use airlink_graph::{BufferIdx, IndexLists, LaunchIdx, Move, Role, ViewIdx};
 use airlink_kernel::{EntryKind, KernelType};
 use airlink_limits::{ProgramUse, Resource};
 use indexmap::IndexMap;
@@ -26,6 +29,8 @@ pub struct Plan {
     pub device: Option<String>,
     /// In program order.
     pub elfs: Vec<ElfPlan>,
+    /// Steps that run earlier than the file says, since `--reorder` allows it.
+    pub moves: Vec<Move>,
     /// Every object variant of the graph, in order of first use. All ELFs of a graph are written into one folder, so a
     /// file name means one content in all of them. An [`ObjectIdx`] is a position here.
     pub objects: Vec<ObjectPlan>,
@@ -36,8 +41,10 @@ pub struct Plan {
 pub struct ElfPlan {
     /// Also the name of the fused function.
     pub name: String,
-    /// In program order.
+    /// In program order: those of the first call.
     pub launches: Vec<LaunchPlan>,
+    /// How the program calls it, in program order; the first call is the one that gives everything its name.
+    pub calls: Vec<CallPlan>,
     /// The arguments of the fused function.
     pub args: Vec<ArgPlan>,
     /// Why the ELF ends where it does.
@@ -54,6 +61,8 @@ pub struct ElfPlan {
     pub views: Vec<ViewIdx>,
     /// Transfers that are split.
     pub splits: Vec<SplitPlan>,
+    /// Launches that are cut into several.
+    pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of the device; none where no device is named.
     pub resources: Option<ElfResources>,
 }
@@ -73,30 +82,6 @@ pub struct ElfResources {
 pub struct LaunchResources {
     pub name: String,
     pub resources: Vec<Resource>,
-}
-
-/// Why an ELF ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CutReason {
-    /// An `[[elf]]` says so.
-    Given,
-    /// The host step of that name follows.
-    HostStep(String),
-    /// The launch of that name must not be fused.
-    FuseNever(String),
-    /// Nothing follows.
-    EndOfProgram,
-}
-
-impl fmt::Display for CutReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CutReason::Given => f.write_str("given by [[elf]]"),
-            CutReason::HostStep(name) => write!(f, "host step `{name}` follows"),
-            CutReason::FuseNever(name) => write!(f, "launch `{name}` must not be fused"),
-            CutReason::EndOfProgram => f.write_str("end of the program"),
-        }
-    }
 }
 
 /// One launch of the graph in its ELF.
@@ -157,6 +142,8 @@ pub struct ArgPlan {
     pub size_bytes: Option<u64>,
     /// Extents in elements; empty for a scalar, none where dynamic.
     pub shape: Vec<Option<u64>>,
+    /// The type that the graph declares, where a partition needed more rows.
+    pub padded_from: Option<KernelType>,
     /// Launches of this ELF that read it, in program order.
     pub readers: Vec<LaunchIdx>,
     /// Launches of this ELF that write it, in program order.
@@ -186,5 +173,8 @@ pub struct SplitPlan {
     pub entry: usize,
     #[serde(skip)]
     pub transfer: usize,
+    /// What the launch takes of the device without the split and with it; empty where no device is named.
+    pub before: Vec<Resource>,
+    pub after: Vec<Resource>,
     pub reason: String,
 }

@@ -1,12 +1,15 @@
 //! The plan as people read it: a decode layer fits one screen.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use airlink_graph::{LaunchGraph, Operand, Role};
+use airlink_graph::{LaunchGraph, Move, Operand, Role};
 use airlink_kernel::EntryKind;
+use airlink_limits::Resource;
 use indexmap::IndexMap;
 
-use crate::{ArgPlan, ElfPlan, ElfResources, LaunchPlan, ObjectPlan, Plan, RenameKind};
+use crate::plan::bytes;
+use crate::{ArgPlan, ElfPlan, ElfResources, LaunchPlan, ObjectPlan, Plan, RenameKind, RowSplitPlan};
 
 /// Where lists break, in characters.
 const WIDTH: usize = 100;
@@ -17,10 +20,14 @@ const KERNEL_WIDTH_MAX: usize = 36;
 /// are counted, not listed: the link map has them all.
 pub fn render(plan: &Plan, graph: &LaunchGraph) -> String {
     let mut out = String::new();
-    let launch_count = plan.elfs.iter().map(|e| e.launches.len()).sum();
     let device = plan.device.as_deref().map_or(String::new(), |d| format!(" for {d}"));
-    let counts = [count(launch_count, "launch", "es"), count(plan.elfs.len(), "ELF", "s")];
-    line(&mut out, format_args!("graph {}{device}: {} in {}", plan.graph, counts[0], counts[1]));
+    let call_count: usize = plan.elfs.iter().map(|e| e.calls.len()).sum();
+    let counts = [count(graph.launches.len(), "launch", "es"), count(plan.elfs.len(), "ELF", "s")];
+    let calls = if call_count > plan.elfs.len() { format!(", {call_count} calls") } else { String::new() };
+    line(&mut out, format_args!("graph {}{device}: {} in {}{calls}", plan.graph, counts[0], counts[1]));
+    for Move { step, before } in &plan.moves {
+        line(&mut out, format_args!("moved: {step} before {before}, on which it does not depend"));
+    }
     for elf in &plan.elfs {
         out.push('\n');
         render_elf(&mut out, plan, elf, graph);
@@ -30,7 +37,8 @@ pub fn render(plan: &Plan, graph: &LaunchGraph) -> String {
 
 fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph) {
     let counts = [count(elf.launches.len(), "launch", "es"), count(elf.args.len(), "argument", "s")];
-    line(out, format_args!("ELF {}: {}, {}; ends here: {}", elf.name, counts[0], counts[1], elf.cut));
+    let calls = if elf.calls.len() > 1 { format!(", called {} times", elf.calls.len()) } else { String::new() };
+    line(out, format_args!("ELF {}: {}, {}{calls}; ends here: {}", elf.name, counts[0], counts[1], elf.cut));
     let rows: Vec<[String; 3]> = elf.launches.iter().map(|l| launch_row(l, graph)).collect();
     let width = |column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
     let (name_width, kernel_width) = (width(0), width(1));
@@ -40,17 +48,46 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
     for (_, role) in Role::ALL {
         render_args(out, role, elf);
     }
+    let padded = |a: &ArgPlan| a.padded_from.as_ref().map(|from| format!("{} from {from} to {}", a.name, a.ty));
+    list(out, "padded", &elf.args.iter().filter_map(padded).collect::<Vec<_>>());
     for object in elf.objects.iter().map(|o| &plan.objects[o.0]) {
         render_object(out, elf, object, graph);
     }
     render_renames(out, elf);
     for split in &elf.splits {
         let text = format!("{}: {} into {} parts: {}", split.launch, split.extent, split.parts, split.reason);
-        list(out, "split", &[text]);
+        list(out, "split", &[vec![text], changes(&split.before, &split.after)].concat());
+    }
+    for split in &elf.row_splits {
+        list(out, "rows", &row_split_items(split));
     }
     if let Some(resources) = &elf.resources {
         render_resources(out, resources);
     }
+}
+
+/// What is cut and why, then each resource before and after.
+fn row_split_items(split: &RowSplitPlan) -> Vec<String> {
+    let mut items = vec![format!(
+        "{}: {} launch points into {} launches of {}: {}",
+        split.launch,
+        split.points,
+        split.pieces.len(),
+        split.sizes(),
+        split.reason
+    )];
+    items.extend(changes(&split.before, &split.after));
+    items
+}
+
+/// `runs/push 521 -> 174 of 256`, for each resource.
+fn changes(before: &[Resource], after: &[Resource]) -> Vec<String> {
+    let change = |(before, after): (&Resource, &Resource)| {
+        let text = |n: u64| if before.kind.is_bytes() { bytes(n) } else { n.to_string() };
+        let (from, to) = (text(before.used), text(after.used));
+        format!("{} {from} -> {to} of {}", before.kind.as_str(), text(after.allowed))
+    };
+    before.iter().zip(after).map(change).collect()
 }
 
 /// What each launch takes of the device, and what the ELF takes in all.
@@ -70,9 +107,7 @@ fn render_resources(out: &mut String, resources: &ElfResources) {
 
 /// Name, kernel, operands of a launch.
 fn launch_row(launch: &LaunchPlan, graph: &LaunchGraph) -> [String; 3] {
-    let file = launch.kernel.rsplit('/').next().unwrap_or(&launch.kernel);
-    let stem = file.strip_suffix(".mlir").unwrap_or(file);
-    let mut kernel = stem.strip_suffix(".air").unwrap_or(stem).to_string();
+    let mut kernel = kernel_stem(&launch.kernel).to_string();
     if kernel.chars().count() > KERNEL_WIDTH_MAX {
         kernel = kernel.chars().take(KERNEL_WIDTH_MAX - 2).chain("..".chars()).collect();
     }
@@ -93,6 +128,13 @@ fn launch_row(launch: &LaunchPlan, graph: &LaunchGraph) -> [String; 3] {
         let _ = write!(text, "  ({} launches)", launch.entries.len());
     }
     [launch.name.clone(), kernel, text]
+}
+
+/// The name of a kernel's file, without folder and ending.
+pub(crate) fn kernel_stem(kernel: &str) -> &str {
+    let file = kernel.rsplit('/').next().unwrap_or(kernel);
+    let stem = file.strip_suffix(".mlir").unwrap_or(file);
+    stem.strip_suffix(".air").unwrap_or(stem)
 }
 
 fn render_args(out: &mut String, role: Role, elf: &ElfPlan) {
@@ -129,7 +171,10 @@ fn render_renames(out: &mut String, elf: &ElfPlan) {
     let mut externs: IndexMap<(&str, &str), Vec<&str>> = IndexMap::new();
     let mut local_count = 0;
     let mut others = Vec::new();
-    for r in &elf.renames {
+    // Those of pieces say nothing that the row split does not.
+    let of_pieces: BTreeSet<&str> =
+        elf.row_splits.iter().flat_map(|s| &s.pieces).flat_map(|p| &p.names).map(|n| n.to.as_str()).collect();
+    for r in elf.renames.iter().filter(|r| !of_pieces.contains(r.to.as_str())) {
         match r.kind {
             RenameKind::Extern if r.from != r.to => externs.entry((&r.from, &r.to)).or_default().push(&r.launch),
             RenameKind::Extern => {}
@@ -181,19 +226,4 @@ fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 fn count(n: usize, one: &str, plural: &str) -> String {
     if n == 1 { format!("1 {one}") } else { format!("{n} {one}{plural}") }
-}
-
-/// `4.0 KiB`.
-fn bytes(size_bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if size_bytes < 1024 {
-        return format!("{size_bytes} B");
-    }
-    let mut size = size_bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1024.0 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
 }

@@ -4,9 +4,10 @@ use airlink_device::{K_UNSPLIT_MAX, k_split_best, k_split_nearest, k_split_parts
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_graph::{KSplit, Launch, LaunchGraph, LaunchIdx};
 use airlink_kernel::{BufferRef, EntrySummary, KernelSummary, KernelType, Memory, Side, Transfer, TransferKind};
+use airlink_limits::{Resource, Setup, measure};
 
 use crate::kernel_use::KernelUse;
-use crate::{PlanOptions, SplitPlan};
+use crate::{PlanOptions, SplitPlan, rows};
 
 /// A transfer that brings K elements from host memory to an extern.
 struct Candidate<'k> {
@@ -20,13 +21,14 @@ struct Candidate<'k> {
     what: &'k Transfer,
 }
 
-/// The splits of one launch. What cannot be split is an error.
+/// The splits of one launch, with what it takes of the device before and after where `setup` says of which. What cannot be split is an error.
 ///
 /// Errors: AL0503.
 pub(crate) fn splits(
     graph: &LaunchGraph,
     index: LaunchIdx,
     kernel: &KernelUse<'_>,
+    setup: Option<&Setup>,
     options: &PlanOptions,
     findings: &mut Findings,
 ) -> Result<Vec<SplitPlan>, Reported> {
@@ -53,7 +55,11 @@ pub(crate) fn splits(
                 None
             }),
         };
-        list.extend(parts.map(|parts| SplitPlan {
+        let Some(parts) = parts else { continue };
+        let (before, after) = setup.map_or_else(Default::default, |s| effect(&launch.name.value, kernel, &c, parts, s));
+        list.push(SplitPlan {
+            before,
+            after,
             launch: launch.name.value.clone(),
             symbol: c.symbol.to_string(),
             extent: c.k,
@@ -65,9 +71,28 @@ pub(crate) fn splits(
                  toolchains, mlir-air of August 2026 folds it back",
                 c.k / parts
             ),
-        }));
+        });
     }
     failed.map_or(Ok(list), Err)
+}
+
+/// What the launch takes with the transfer as it is and in `parts`.
+fn effect(
+    name: &str,
+    kernel: &KernelUse<'_>,
+    c: &Candidate<'_>,
+    parts: u64,
+    setup: &Setup,
+) -> (Vec<Resource>, Vec<Resource>) {
+    let whole = &kernel.function.entries[c.entry].traffic;
+    let mut split = whole.clone();
+    if let Some(side) = split.transfers[c.transfer].source.as_mut() {
+        let each = c.k / parts;
+        side.sizes = vec![Some(parts), Some(each)];
+        side.strides = vec![i64::try_from(each).ok(), Some(1)];
+    }
+    let of = |traffic| rows::shown(&[measure(name, traffic, setup)]);
+    (of(whole), of(&split))
 }
 
 fn candidates<'k>(kernel: &KernelUse<'k>) -> Vec<Candidate<'k>> {

@@ -7,9 +7,9 @@ use airlink_ir::melior::ir::block::BlockLike;
 use airlink_ir::melior::ir::operation::{OperationBuilder, OperationLike};
 use airlink_ir::melior::ir::{Block, Location, RegionLike, RegionRef};
 use airlink_ir::{BlockRef, Module, OperationRef, attr, children, collect, function_body, name};
-use airlink_plan::{LaunchPlan, SplitPlan};
+use airlink_plan::{ElfPlan, LaunchPlan};
 
-use crate::{Fused, ksplit, names, offsets, wrap};
+use crate::{Fused, ksplit, names, offsets, rows, wrap};
 
 impl<'c> Fused<'c> {
     /// Clones the kernel, gives the clone the plan's names, wraps what is bare, and moves it here.
@@ -18,7 +18,7 @@ impl<'c> Fused<'c> {
         graph: &LaunchGraph,
         kernel: &Module<'c>,
         plan: &LaunchPlan,
-        splits: &[SplitPlan],
+        elf: &ElfPlan,
         findings: &mut Findings,
     ) {
         let clone = clone_module(kernel);
@@ -46,10 +46,15 @@ impl<'c> Fused<'c> {
         }
         self.fold_offsets(graph, function, plan, findings);
         let entries = collect(function, "air.launch");
-        for split in splits.iter().filter(|s| s.launch == plan.name) {
-            // One that is not where the plan says is found by the checker.
+        // A split that is not where the plan says is found by the checker.
+        for split in elf.splits.iter().filter(|s| s.launch == plan.name) {
             if let Some(entry) = entries.get(split.entry) {
                 ksplit::split(self.ir, *entry, split);
+            }
+        }
+        for (i, entry) in entries.iter().enumerate() {
+            if let Some(split) = elf.row_split(&plan.name, i) {
+                rows::split(self.ir, *entry, split, plan);
             }
         }
         self.take_function_attributes(function, &collect(function, "air.launch"), plan, findings);

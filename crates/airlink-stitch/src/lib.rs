@@ -7,6 +7,7 @@ mod ksplit;
 mod launch;
 mod names;
 mod offsets;
+mod rows;
 mod views;
 mod wrap;
 
@@ -37,7 +38,7 @@ pub fn stitch<'c>(
     fused.add_views(graph, elf);
     for launch in &elf.launches {
         let Some(kernel) = kernels.get(&launch.kernel) else { continue };
-        fused.add_launch(graph, kernel, launch, &elf.splits, findings);
+        fused.add_launch(graph, kernel, launch, elf, findings);
     }
     findings.check()?;
     Ok(fused.finish())

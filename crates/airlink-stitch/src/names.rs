@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use airlink_ir::edit::{self, rename_resources, rename_symbols, set_attribute};
 use airlink_ir::{Ir, OperationRef, Walk, attr, children, name, walk};
 use airlink_kernel::LocalKind;
-use airlink_plan::LaunchPlan;
+use airlink_plan::{LaunchPlan, LocalRename};
 
 /// Renames local symbols, externs, hierarchy names, resource keys and object files in the clone of a kernel's module.
 pub(crate) fn apply(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) {
@@ -27,6 +27,40 @@ pub(crate) fn apply(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) 
     hierarchy(ir, module, launch);
 }
 
+/// The names of a piece of a split launch, in a copy that has those of the first piece.
+pub(crate) fn of_piece(ir: &Ir, copy: OperationRef<'_, '_>, launch: &LaunchPlan, names: &[LocalRename]) {
+    let new_name = |kind: LocalKind, old: &str| {
+        let own = launch.locals.iter().find(|l| l.kind == kind && l.to == old)?;
+        names.iter().find(|n| n.kind == kind && n.from == own.from).map(|n| n.to.as_str())
+    };
+    let mut references: Vec<(String, String)> = Vec::new();
+    walk(copy, &mut |op| {
+        let named = hierarchy_kind(op).zip(attr::string(op, "sym_name"));
+        if let Some((old, new)) = named.and_then(|(kind, old)| Some((old, new_name(kind, old)?))) {
+            references.push((old.to_string(), new.to_string()));
+            set_attribute(op, "sym_name", edit::string(ir, new));
+        }
+        Walk::Into
+    });
+    // A name that is a symbol too means the symbol.
+    let is_symbol = |name: &str| {
+        launch.externs.values().any(|e| e.symbol == name)
+            || launch.locals.iter().any(|l| l.kind.is_symbol() && l.to == name)
+    };
+    references.retain(|(old, _)| !is_symbol(old));
+    let pairs: Vec<(&str, &str)> = references.iter().map(|(old, new)| (old.as_str(), new.as_str())).collect();
+    rename_symbols(copy, ir, &pairs);
+}
+
+fn hierarchy_kind(op: OperationRef<'_, '_>) -> Option<LocalKind> {
+    match name(op) {
+        "air.launch" => Some(LocalKind::Launch),
+        "air.segment" => Some(LocalKind::Segment),
+        "air.herd" => Some(LocalKind::Herd),
+        _ => None,
+    }
+}
+
 /// Names of herds, segments and launches, since an attribute may refer to them as to symbols (`@h::@seg`). A name that
 /// is a symbol too means the symbol.
 fn hierarchy_references(launch: &LaunchPlan) -> Vec<(&str, &str)> {
@@ -44,12 +78,7 @@ fn hierarchy_references(launch: &LaunchPlan) -> Vec<(&str, &str)> {
 fn hierarchy(ir: &Ir, module: OperationRef<'_, '_>, launch: &LaunchPlan) {
     let new_name = |kind, old: &str| launch.locals.iter().find(|l| l.kind == kind && l.from == old).map(|l| &l.to);
     walk(module, &mut |op| {
-        let kind = match name(op) {
-            "air.launch" => LocalKind::Launch,
-            "air.segment" => LocalKind::Segment,
-            "air.herd" => LocalKind::Herd,
-            _ => return Walk::Into,
-        };
+        let Some(kind) = hierarchy_kind(op) else { return Walk::Into };
         if let Some(new) = attr::string(op, "sym_name").and_then(|old| new_name(kind, old)) {
             set_attribute(op, "sym_name", edit::string(ir, new));
         }

@@ -15,9 +15,9 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Plan, merge and rename the kernels of a launch graph and write one fused ELF per cut.
-    Stitch(GraphArgs),
+    Stitch(LoggedArgs),
     /// Print which launches share an ELF and why, arguments, roles and renames.
-    Plan(GraphArgs),
+    Plan(LoggedArgs),
     /// Check wiring, names and hazards of a graph or a module; whether the host can build it, only stitch and verify try.
     Check(GraphArgs),
     /// Build fused and unfused for the host, run both on the same inputs and compare bit for bit.
@@ -33,7 +33,7 @@ pub enum Command {
     /// Show a host ELF, an NPU ELF, a kernel object, a PDI or a control-code stream.
     Inspect(FileArgs),
     /// Fuse kernels that are already compiled to NPU ELFs.
-    Link(GraphArgs),
+    Link(LinkArgs),
     /// Parse, verify and print a module.
     Opt(OptArgs),
     /// Print the page of a code.
@@ -84,6 +84,28 @@ impl StreamArgs {
             ..airlink_rt::StreamOptions::default()
         }
     }
+}
+
+/// What decides and so can tell how it came out.
+#[derive(Args, Debug)]
+pub struct LoggedArgs {
+    #[command(flatten)]
+    pub graph: GraphArgs,
+    /// Write what was applied, skipped or refused, with reasons and numbers, as Markdown; also when the run fails.
+    #[arg(long, value_name = "FILE.md")]
+    pub log: Option<Utf8PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct LinkArgs {
+    /// The launch graph, whose launches name their compiled kernels with `elf`.
+    #[arg(value_name = "GRAPH.toml")]
+    pub graph: Utf8PathBuf,
+    /// Version of the ELF's layout: 1.0, which more loaders take, or 2.1.
+    #[arg(long, value_name = "VERSION", default_value = "1.0")]
+    pub elf_abi: String,
+    #[command(flatten)]
+    pub shared: Shared,
 }
 
 #[derive(Args, Debug)]
@@ -202,9 +224,18 @@ pub enum Color {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum KSplitChoice {
+pub enum SplitChoice {
     Auto,
     Off,
+}
+
+/// What a plan is the best of: fewest calls, least time, what compiles fast, fewest bytes between host and device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ObjectiveChoice {
+    Launches,
+    Time,
+    Compile,
+    Bytes,
 }
 
 /// What may be written (`stitch --emit`) or how it is shown (`plan --emit`).
@@ -231,7 +262,8 @@ pub enum Format {
 /// Options that every command takes.
 #[derive(Args, Debug, Clone)]
 pub struct Shared {
-    /// Where to write: a folder for stitch and run (default: the current one), a file for init, rename and opt.
+    /// Where to write: a folder for stitch and run (default: the current one), a file for plan, init, rename and opt,
+    /// either for link.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<Utf8PathBuf>,
     /// Artefacts to write: elf, mlir, obj, map; default all. For `plan`, another name of --format.
@@ -254,7 +286,22 @@ pub struct Shared {
     pub refs: Vec<String>,
     /// Whether transfers whose K is above 8160 are split.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub k_split: KSplitChoice,
+    pub k_split: SplitChoice,
+    /// Whether launches that repeat a push too often are cut into several.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub row_split: SplitChoice,
+    /// What the partition into ELFs is the best of; each call of an ELF costs the host 50 to 200 µs.
+    #[arg(long, value_name = "WHAT", default_value = "launches")]
+    pub objective: ObjectiveChoice,
+    /// No ELF has more launches than this.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_launches: Option<u64>,
+    /// Let steps that do not depend on one another change places, where fewer ELFs do then.
+    #[arg(long)]
+    pub reorder: bool,
+    /// Let ELFs cross the ends of a layer's iterations, instead of sharing ELFs among them.
+    #[arg(long)]
+    pub unroll: bool,
     /// The kernels are compiled without double buffering.
     #[arg(long)]
     pub no_pingpong: bool,
@@ -315,9 +362,9 @@ impl Command {
     /// The options that every command takes.
     pub fn shared(&self) -> &Shared {
         match self {
-            Command::Stitch(a) | Command::Plan(a) | Command::Check(a) | Command::Verify(a) | Command::Link(a) => {
-                &a.shared
-            }
+            Command::Stitch(a) | Command::Plan(a) => &a.graph.shared,
+            Command::Check(a) | Command::Verify(a) => &a.shared,
+            Command::Link(a) => &a.shared,
             Command::Run(a) => &a.shared,
             Command::Init(a) => &a.shared,
             Command::Diff(a) => &a.shared,
@@ -370,28 +417,48 @@ impl Shared {
                 list.push(name);
             }
         };
-        add(self.target == Target::Npu2, "--target npu2");
+        // What `link` writes is for the NPU in any case.
+        add(self.target == Target::Npu2 && !matches!(command, Command::Link(_)), "--target npu2");
+        add(self.objective == ObjectiveChoice::Time, "--objective time");
         add(self.jobs.is_some(), "-j");
-        add(self.is_depfile_wanted() && !matches!(command, Command::Stitch(_)), "-MD, -MF, -MP, -MT");
+        let has_depfile = matches!(command, Command::Stitch(_) | Command::Link(_));
+        add(self.is_depfile_wanted() && !has_depfile, "-MD, -MF, -MP, -MT");
         // `--emit` names artefacts for `stitch`, and is another name of `--format` for `plan`.
         let is_plan = matches!(command, Command::Plan(_));
         let is_profile = matches!(command, Command::Run(r) if r.profile);
         let prints_json =
             is_plan || is_profile || matches!(command, Command::Check(_) | Command::Inspect(_) | Command::Doctor(_));
-        let wants = |format, emit| self.format == Some(format) || (is_plan && self.emit.contains(&emit));
-        add(wants(Format::Html, Emit::Html), "--format html");
-        add(wants(Format::Dot, Emit::Dot), "--format dot");
+        add(self.format == Some(Format::Html) && !is_plan, "--format html");
+        add(self.format == Some(Format::Dot) && !is_plan, "--format dot");
         add(self.format == Some(Format::Json) && !prints_json, "--format json");
         let artefacts = [Emit::Elf, Emit::Mlir, Emit::Obj, Emit::Map];
         add(self.emit.iter().any(|e| artefacts.contains(e) == is_plan), "this kind of --emit");
         list
     }
 
+    /// The form of a plan: `--emit` is another name of `--format` there.
+    pub fn plan_format(&self) -> Format {
+        let named = self.emit.iter().find_map(|emit| match emit {
+            Emit::Text => Some(Format::Text),
+            Emit::Json => Some(Format::Json),
+            Emit::Html => Some(Format::Html),
+            Emit::Dot => Some(Format::Dot),
+            Emit::Elf | Emit::Mlir | Emit::Obj | Emit::Map => None,
+        });
+        self.format.or(named).unwrap_or(Format::Text)
+    }
+
     /// Whether the command writes files at all: `-o` for another would promise one.
     pub fn is_output_idle(&self, command: &Command) -> bool {
         let writes = matches!(
             command,
-            Command::Stitch(_) | Command::Run(_) | Command::Init(_) | Command::Rename(_) | Command::Opt(_)
+            Command::Stitch(_)
+                | Command::Plan(_)
+                | Command::Link(_)
+                | Command::Run(_)
+                | Command::Init(_)
+                | Command::Rename(_)
+                | Command::Opt(_)
         );
         self.output.is_some() && !writes
     }

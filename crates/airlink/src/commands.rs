@@ -7,6 +7,7 @@ pub mod explain;
 pub mod help;
 pub mod init;
 pub mod inspect;
+pub mod link;
 pub mod opt;
 pub mod plan;
 pub mod rename;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use airlink_diag::{Finding, Findings, Reported, Severity, codes, render};
+use camino::Utf8PathBuf;
 
 use crate::cli::{Color, Command, Emit, MessageFormat, Shared};
 use crate::exit::Exit;
@@ -16,8 +17,14 @@ pub struct Invocation {
     timings: Vec<(&'static str, Duration)>,
     /// Whether this run would write files: then a failure says that it wrote none.
     pub writes: bool,
+    /// Every file that this run read, as the user would write it; no output may replace one.
+    pub inputs: Vec<Utf8PathBuf>,
+    /// The log that a failed run leaves.
+    pub log_of_failure: Option<Utf8PathBuf>,
     /// Whether broken limits of the device are errors, and a device is assumed where none is named.
     pub judges_limits: bool,
+    /// Whether this run tells what would make a plan better.
+    pub wants_advice: bool,
     /// Whether this run links kernel objects: then each must be one of the host's.
     pub links: bool,
 }
@@ -29,7 +36,10 @@ impl Invocation {
             findings: Findings::default(),
             timings: Vec::new(),
             writes: false,
+            inputs: Vec::new(),
+            log_of_failure: None,
             judges_limits: false,
+            wants_advice: false,
             links: false,
         }
     }
@@ -163,7 +173,11 @@ impl Invocation {
         let errors = self.findings.count(Severity::Error);
         let warnings = self.findings.count(Severity::Warning);
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        let wrote = if self.writes { "; nothing written" } else { "" };
+        let wrote = match (&self.log_of_failure, self.writes) {
+            (Some(log), true) => format!("; nothing written but {log}"),
+            (None, true) => "; nothing written".to_string(),
+            (_, false) => String::new(),
+        };
         match (errors, warnings) {
             (0, _) => String::new(),
             (e, 0) => format!("{}{wrote}\n", plural(e, "error")),

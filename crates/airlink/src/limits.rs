@@ -6,8 +6,9 @@ use airlink_device::{Device, Profile};
 use airlink_graph::LaunchIdx;
 use airlink_kernel::KernelSummary;
 use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, judge_launch, judge_program};
-use airlink_plan::PlanOptions;
+use airlink_plan::{Objective, PlanOptions};
 
+use crate::cli::ObjectiveChoice;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 
@@ -60,7 +61,17 @@ pub fn plan_options(invocation: &Invocation, object_sizes: &BTreeMap<(LaunchIdx,
         default_device: invocation.judges_limits.then(|| Device::named(DEFAULT_DEVICE)).flatten(),
         profile: options.toolchain.as_deref().and_then(Profile::named),
         has_no_ping_pong: options.no_pingpong,
-        has_no_k_split: options.k_split == crate::cli::KSplitChoice::Off,
+        objective: match options.objective {
+            ObjectiveChoice::Compile => Objective::Compile,
+            ObjectiveChoice::Bytes => Objective::Bytes,
+            // No cost model yet: `time` was refused.
+            ObjectiveChoice::Launches | ObjectiveChoice::Time => Objective::Launches,
+        },
+        max_launches: options.max_launches,
+        unrolls: options.unroll,
+        has_no_k_split: options.k_split == crate::cli::SplitChoice::Off,
+        wants_advice: invocation.wants_advice,
+        has_no_row_split: options.row_split == crate::cli::SplitChoice::Off,
         runtime_tiling: (!options.runtime_tiling.is_empty()).then(|| options.runtime_tiling.clone()),
         stack_bytes: options.stack_bytes,
         object_sizes: object_sizes.clone(),

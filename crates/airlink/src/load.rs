@@ -44,6 +44,7 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
     let links = invocation.links;
     let findings = &mut invocation.findings;
     warn_of_folders(&library_dirs, findings);
+    invocation.inputs.push(path.to_owned());
     let file = read::text_file(path, Wanted::Graph, None, findings)?;
     let graph = airlink_graph::read(file, findings)?;
     let mut files = vec![path.to_owned()];
@@ -53,6 +54,7 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
     for (key, named_at) in graph.kernels() {
         let kernel_path = paths::beside(path, key);
         files.push(kernel_path.clone());
+        invocation.inputs.push(kernel_path.clone());
         let parsed = read::text_file(&kernel_path, Wanted::Module, Some(named_at), findings)
             .and_then(|file| Ok((file, airlink_ir::parse(ir, file, key, findings)?)));
         match parsed {
@@ -67,10 +69,13 @@ pub fn graph<'c>(ir: &'c Ir, invocation: &mut Invocation, path: &Utf8Path) -> Re
         return Err(reported);
     }
     let graph = airlink_graph::resolve(graph, &kernels, findings)?;
+    let graph = if invocation.options.reorder { airlink_graph::reorder(graph) } else { graph };
     let (objects, object_bytes, passed_over) = (FoundObjects::new(), IndexMap::new(), Vec::new());
     let object_sizes = BTreeMap::new();
     let mut loaded = Loaded { graph, kernels, modules, objects, object_bytes, files, passed_over, object_sizes };
-    loaded.find_objects(path, &library_dirs, links, findings)?;
+    let searched = loaded.find_objects(path, &library_dirs, links, findings);
+    invocation.inputs = [&loaded.files[..], &loaded.passed_over[..]].concat();
+    searched?;
     if invocation.options.verbose > 0 {
         loaded.files.iter().for_each(|file| eprintln!("read {file}"));
     }

@@ -7,6 +7,7 @@ mod exit;
 mod invocation;
 mod limits;
 mod load;
+mod outcome;
 mod paths;
 mod pipe;
 mod read;
@@ -50,7 +51,7 @@ fn run(cli: Cli) -> Exit {
         Command::Man(_) => commands::help::man(&mut invocation),
         Command::Init(args) => commands::init::run(&mut invocation, &args),
         Command::Inspect(args) => commands::inspect::run(&mut invocation, &args),
-        Command::Link(_) => invocation.not_implemented("`airlink link`"),
+        Command::Link(args) => commands::link::run(&mut invocation, &args),
         Command::Doctor(_) => commands::doctor::run(&mut invocation),
     };
     invocation.finish(exit)

@@ -9,39 +9,58 @@ use airlink_rt::CpuLevel;
 use camino::Utf8PathBuf;
 use indexmap::IndexMap;
 
-use crate::cli::{Emit, GraphArgs};
+use crate::cli::{Emit, LoggedArgs};
 use crate::depfile;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::load::{self, Loaded};
+use crate::outcome;
 use crate::write::{self, Output};
 
 /// `airlink stitch`.
-pub fn stitch(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+pub fn stitch(invocation: &mut Invocation, args: &LoggedArgs) -> Exit {
     invocation.writes = true;
     invocation.links = [Emit::Elf, Emit::Obj].into_iter().any(|kind| invocation.emits(kind));
-    match stitch_to_files(invocation, args) {
+    let ir = invocation.time("start", |_| Ir::new());
+    let mut known = Known::default();
+    match stitch_to_files(&ir, invocation, args, &mut known) {
         Ok(()) => Exit::Done,
-        Err(reported) => invocation.exit_of(reported),
+        Err(reported) => {
+            outcome::write_failure(invocation, "stitch", args, &known);
+            invocation.exit_of(reported)
+        }
     }
 }
 
-fn stitch_to_files(invocation: &mut Invocation, args: &GraphArgs) -> Result<(), Reported> {
+/// What a run has come to know, for its log.
+#[derive(Default)]
+pub struct Known<'c> {
+    pub loaded: Option<Loaded<'c>>,
+    pub plan: Option<Plan>,
+}
+
+fn stitch_to_files<'c>(
+    ir: &'c Ir,
+    invocation: &mut Invocation,
+    args: &LoggedArgs,
+    known: &mut Known<'c>,
+) -> Result<(), Reported> {
     let folder = invocation.options.output.clone().unwrap_or_else(|| Utf8PathBuf::from("."));
-    let ir = invocation.time("start", |_| Ir::new());
-    let loaded = invocation.time("read", |s| load::graph(&ir, s, &args.graph))?;
-    let plan = invocation.time("plan", |s| make_plan(s, &loaded))?;
-    let programs = invocation.time("stitch", |s| fuse(&ir, s, &loaded, &plan))?;
-    let mut outputs = invocation.time("emit", |s| emit(&ir, s, &loaded, &plan, &programs, &folder))?;
-    if invocation.options.is_depfile_wanted() {
-        outputs.push(depfile::output(&invocation.options, &plan.graph, &folder, &outputs, &loaded.files));
-    }
+    let loaded = &*known.loaded.insert(invocation.time("read", |s| load::graph(ir, s, &args.graph.graph))?);
+    let plan = &*known.plan.insert(invocation.time("plan", |s| make_plan(s, loaded))?);
+    let programs = invocation.time("stitch", |s| fuse(ir, s, loaded, plan))?;
+    let mut outputs = invocation.time("emit", |s| emit(ir, s, loaded, plan, &programs, &folder))?;
     if invocation.options.is_werror() && invocation.findings.count(airlink_diag::Severity::Warning) > 0 {
         invocation.findings.deny_warnings();
         invocation.findings.check()?;
     }
-    let inputs = [&loaded.files[..], &loaded.passed_over[..]].concat();
-    write::spare(&outputs, &inputs, &mut invocation.findings)?;
+    if let Some(path) = &args.log {
+        outputs.push(outcome::log(invocation, "stitch", args, path, loaded, plan, &outputs));
+    }
+    if invocation.options.is_depfile_wanted() {
+        outputs.push(depfile::output(&invocation.options, &plan.graph, &folder, &outputs, &loaded.files));
+    }
+    write::spare(&outputs, &invocation.inputs, &mut invocation.findings)?;
     if invocation.options.dry_run {
         outputs.iter().for_each(|o| invocation.say(&format!("would write {}\n", o.path)));
         return Ok(());

@@ -37,7 +37,7 @@ pub fn spare(outputs: &[Output], inputs: &[Utf8PathBuf], findings: &mut Findings
         } else {
             continue;
         };
-        failed = Some(findings.fail(finding.remedy("give another folder with -o")));
+        failed = Some(findings.fail(finding.remedy("give another folder with -o, or another name")));
     }
     failed.map_or(Ok(()), Err)
 }

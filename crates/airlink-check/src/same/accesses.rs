@@ -17,7 +17,7 @@ impl<'c, 'a> Same<'c, 'a> {
     }
 
     /// What is passed into a hierarchy op keeps its offset there.
-    pub(super) fn pass_offsets(&mut self, a: OperationRef<'c, 'a>) {
+    pub(crate) fn pass_offsets(&mut self, a: OperationRef<'c, 'a>) {
         if self.offsets.is_empty() || !matches!(name(a), "air.launch" | "air.segment" | "air.herd") {
             return;
         }

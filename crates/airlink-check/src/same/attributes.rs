@@ -8,7 +8,7 @@ use super::{NameKind, Same};
 
 impl<'c, 'a> Same<'c, 'a> {
     /// Compares every attribute of two ops of one name.
-    pub(super) fn attributes(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
+    pub(crate) fn attributes(&mut self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>) -> bool {
         self.attributes_except(a, b, self.ignored_attributes)
     }
 

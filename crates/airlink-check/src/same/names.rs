@@ -31,6 +31,11 @@ impl NameKind {
         }
     }
 
+    /// Whether it names a launch, a segment or a herd.
+    pub fn is_hierarchy(self) -> bool {
+        matches!(self, NameKind::Launch | NameKind::Segment | NameKind::Herd)
+    }
+
     /// The kind of a hierarchy op's `sym_name`, which is no symbol.
     pub fn of_hierarchy(op: OperationRef<'_, '_>) -> Option<NameKind> {
         match name(op) {
@@ -65,6 +70,15 @@ impl Names {
         let forward = self.forward.entry((kind, a.to_string())).or_insert_with(|| b.to_string());
         let backward = self.backward.entry((kind, b.to_string())).or_insert_with(|| a.to_string());
         forward == b && backward == a
+    }
+
+    /// These names but for those of launches, segments and herds.
+    pub fn symbols(&self) -> Names {
+        let mut names = Names::default();
+        for (kind, a, b) in self.pairs().filter(|(kind, ..)| !kind.is_hierarchy()) {
+            names.bind(kind, a, b);
+        }
+        names
     }
 
     /// The partner of `a`.

@@ -1,3 +1,4 @@
 mod diff;
 mod mutants;
 mod programs;
+mod rows;

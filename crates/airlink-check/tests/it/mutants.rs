@@ -194,6 +194,25 @@ fn another_number_of_parts(elf: &mut ElfPlan) -> Option<&'static str> {
     Some("plan: another number of parts")
 }
 
+/// No pieces, or others than the module has: fewer, longer, elsewhere or under another name.
+fn another_cut(elf: &mut ElfPlan, random: &mut Random) -> Option<&'static str> {
+    let split = elf.row_splits.first_mut()?;
+    if random.below(7) == 6 {
+        elf.row_splits.clear();
+        return Some("plan: a row split less");
+    }
+    let at = random.below(split.pieces.len());
+    match random.below(6) {
+        0 => drop(split.pieces.remove(at)),
+        1 => split.pieces[at].count += 1,
+        2 => split.pieces[at].first += 1,
+        3 => split.points += 1,
+        4 => split.dimension += 1,
+        _ => split.pieces[at].names.first_mut()?.to.push('x'),
+    }
+    Some("plan: other pieces")
+}
+
 /// A plan that says something else than the module does.
 fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static str, Plan)> {
     let mut plan = plan.clone();
@@ -202,7 +221,26 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let (first, second) = (random.below(count), random.below(count));
     let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
-    let kind = match random.below(12) {
+    let kind = match random.below(16) {
+        14 => {
+            let call = random.below(elf.calls.len());
+            let args = &mut elf.calls.get_mut(call)?.args;
+            let (i, j) = (random.below(args.len()), random.below(args.len()));
+            if args[i] == args[j] {
+                return None;
+            }
+            args.swap(i, j);
+            "plan: swapped buffers of a call"
+        }
+        15 => {
+            let launches = elf.calls.iter().map(|c| c.launches.clone()).collect::<Vec<_>>();
+            let (i, j) = (random.below(launches.len()), random.below(launches.len()));
+            if i == j {
+                return None;
+            }
+            elf.calls[i].launches.clone_from(&launches[j]);
+            "plan: launches of another call"
+        }
         0 => {
             let (i, j) = (random.below(launch.operands.len()), random.below(launch.operands.len()));
             if launch.operands[i] == launch.operands[j] {
@@ -259,6 +297,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             "plan: a split less"
         }
         11 => another_number_of_parts(elf)?,
+        12 | 13 => another_cut(elf, random)?,
         _ => return None,
     };
     Some((kind, plan))

@@ -17,10 +17,12 @@ pub const GRAPHS: &[&str] = &[
     "views",
     "views_offset",
     "blocks",
+    "layers",
     "two_launches",
     "channels",
     "attributes",
     "llama_nway",
+    "vocab_prime",
 ];
 
 /// A graph with its parsed kernels and its plan.

@@ -3,6 +3,7 @@ mod find;
 mod llvm;
 mod made;
 mod manifest;
+mod npu;
 mod random;
 mod readback;
 mod refusals;

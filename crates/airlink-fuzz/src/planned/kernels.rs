@@ -129,6 +129,7 @@ impl Kernel {
             calls: calls.clone(),
             channels: Vec::new(),
             first_async: None,
+            unawaited: None,
             traffic: Default::default(),
         };
         let function = |name: &str| FunctionSummary {

@@ -5,13 +5,14 @@ mod seeds;
 
 use std::time::Instant;
 
-use airlink_fuzz::{CHOICES_LEN, Outcome, object_renamer, plan, toml_reader};
+use airlink_fuzz::{CHOICES_LEN, Outcome, configuration, control, npu_elf, object_renamer, plan, toml_reader};
 
 use mutate::{Random, mutate};
 
 const TOML_ITERATIONS: usize = 20_000;
 const OBJECT_ITERATIONS: usize = 20_000;
 const PLAN_ITERATIONS: usize = 2_000;
+const NPU_ITERATIONS: usize = 20_000;
 /// Bytes of choices for a plan.
 const PLAN_LEN: usize = 192;
 
@@ -37,6 +38,24 @@ fn the_object_renamer_on_mutated_objects() {
 #[test]
 fn the_plan_of_made_up_graphs() {
     run("plan", PLAN_ITERATIONS, plan, |random| (0..PLAN_LEN).map(|_| random.byte()).collect());
+}
+
+#[test]
+fn the_npu_elf_reader_on_mutated_elfs() {
+    let seeds = seeds::npu_elfs();
+    run("npu_elf", NPU_ITERATIONS, npu_elf, |random| mutate(random, &seeds, seeds::NPU_WORDS, 3));
+}
+
+#[test]
+fn the_control_code_reader_on_mutated_streams() {
+    let seeds = seeds::streams();
+    run("control", NPU_ITERATIONS, control, |random| mutate(random, &seeds, seeds::NPU_WORDS, 3));
+}
+
+#[test]
+fn the_configuration_reader_on_mutated_pdis_and_cdos() {
+    let seeds = seeds::configurations();
+    run("configuration", NPU_ITERATIONS, configuration, |random| mutate(random, &seeds, seeds::NPU_WORDS, 3));
 }
 
 /// Tries `iterations` inputs. What panics is printed in full, to become a regression test of the crate at fault.

@@ -88,6 +88,7 @@ impl Reader {
                 objects: map(&l.objects),
                 refs: map(&l.refs),
                 elf: l.elf.as_ref().map(at),
+                pdi: l.pdi.as_ref().map(at),
                 block,
                 ..l.clone()
             }))),
@@ -150,7 +151,7 @@ fn texts(template: &Template) -> Vec<&Placed<String>> {
         Template::Buffer(b) => vec![&b.name],
         Template::View(v) => vec![&v.name, &v.of],
         Template::Launch(l) => {
-            let optional = [&l.func, &l.elf].into_iter().flatten();
+            let optional = [&l.func, &l.elf, &l.pdi].into_iter().flatten();
             let maps = l.objects.values().chain(l.refs.values());
             [&l.name, &l.kernel].into_iter().chain(&l.args.value).chain(optional).chain(maps).collect()
         }

@@ -8,8 +8,8 @@ use airlink_device::Device;
 
 use crate::words::{printable, quoted_list, suggest};
 use crate::{
-    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, PingPong, Placed, Role, StepEntry,
-    ViewEntry,
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, Partition, PingPong, Placed, Role,
+    RowSplit, StepEntry, ViewEntry,
 };
 
 /// `[[launch]]` at the top level.
@@ -49,11 +49,38 @@ pub fn launch_template(table: &mut Table) -> Option<LaunchEntry> {
         };
         Placed::new(value, k.span)
     });
+    let row_split = table.integer_or_word("row_split", 1, &["auto", "off"]).map(|r| {
+        let value = match r.value {
+            Ok(launches) => RowSplit::Launches(launches),
+            Err(0) => RowSplit::Auto,
+            Err(_) => RowSplit::Off,
+        };
+        Placed::new(value, r.span)
+    });
+    let partition = table.integer_or_word("partition", 1, &["auto"]).map(|r| {
+        let value = r.value.map_or(Partition::Auto, Partition::Launches);
+        Placed::new(value, r.span)
+    });
     let fuse = table.choice("fuse", &[("auto", Fuse::Auto), ("never", Fuse::Never)]);
     let elf = table.string("elf");
+    let pdi = table.string("pdi");
     table.finish();
     let (name, kernel, args) = (name?, kernel?, args?);
-    Some(LaunchEntry { name, kernel, args, func, objects, refs, k_split, fuse, elf, block: None })
+    Some(LaunchEntry {
+        name,
+        kernel,
+        args,
+        func,
+        objects,
+        refs,
+        k_split,
+        row_split,
+        partition,
+        fuse,
+        elf,
+        pdi,
+        block: None,
+    })
 }
 
 pub fn host_template(table: &mut Table) -> Option<HostEntry> {

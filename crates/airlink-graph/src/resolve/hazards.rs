@@ -5,7 +5,7 @@ use indexmap::IndexSet;
 
 use crate::effects::Effect;
 use crate::ranges::Ranges;
-use crate::{Buffer, Launch, LaunchGraph, Operand, Role};
+use crate::{Buffer, Launch, LaunchGraph, Operand, Role, Step};
 
 /// AL0212: declared buffers and views that no step uses and no `[[elf]]` lists.
 pub fn report_unused(graph: &LaunchGraph, used: &IndexSet<String>, findings: &mut Findings) {
@@ -117,4 +117,36 @@ fn in_place(graph: &LaunchGraph, launch: &Launch, first: &Operand, second: &Oper
         .maybe_also(op(first), format!("the kernel {} it", does(first)))
         .maybe_also(op(second), format!("the kernel {} it", does(second)))
         .remedy("pass another buffer for one of them: the NPU orders no two transfers of one launch by their addresses")
+}
+
+/// AL0228: a host step reads what no step writes, and no declaration says that the host has it.
+pub fn report_unfed(graph: &LaunchGraph, findings: &mut Findings) {
+    let effects = graph.effects();
+    let written: Vec<&str> = graph
+        .buffers
+        .values()
+        .zip(&effects)
+        .filter(|(_, e)| e.iter().any(|e| e.is_write))
+        .map(|(b, _)| b.name.as_str())
+        .collect();
+    for (buffer, effects) in graph.buffers.values().zip(&effects) {
+        let is_launch = |e: &&Effect| matches!(graph.steps[e.step_index], Step::Launch(_));
+        // What launches read as well is an input like any other.
+        if buffer.declared_role.is_some() || effects.iter().any(|e| e.is_write) || effects.iter().any(|e| is_launch(&e))
+        {
+            continue;
+        }
+        let Some(read) = effects.first() else { continue };
+        let step = &graph.step_name(graph.steps[read.step_index]).value;
+        let name = &buffer.name;
+        let remedy = match crate::suggest(name, written.iter().copied()) {
+            Some(near) => format!("write `{near}`; if the host has it, declare `{name}` with `role = \"input\"`"),
+            None => format!("let a step write it; if the host has it, declare `{name}` with `role = \"input\"`"),
+        };
+        findings.push(
+            Finding::warning(codes::AL0228, format!("host step `{step}` reads `{name}`, which no step writes"))
+                .at(read.span, "read here")
+                .remedy(remedy),
+        );
+    }
 }

@@ -82,10 +82,20 @@ pub fn disagree(entry: &LaunchEntry, index: usize, wanted: &KernelType, wanted_s
     .remedy(remedy(owner, known, wanted, &name.value))
 }
 
+/// Whether two memrefs differ in the first of several extents alone.
+fn has_more_rows(known: &KernelType, wanted: &KernelType) -> bool {
+    let shapes = (known.as_memref().map(|m| &m.shape), wanted.as_memref().map(|m| &m.shape));
+    matches!(shapes, (Some(k), Some(w)) if k.len() > 1 && k[1..] == w[1..])
+}
+
 fn remedy(owner: &str, known: &KernelType, wanted: &KernelType, name: &str) -> String {
     let counts =
         (known.as_memref().and_then(MemRefType::element_count), wanted.as_memref().and_then(MemRefType::element_count));
     match counts {
+        (Some(has), Some(takes)) if owner == "buffer" && has > takes && has_more_rows(known, wanted) => format!(
+            "pass a `[[view]]` of `{name}` with the type `{wanted}`, or write `partition = \"auto\"` in the launch to run the \
+             kernel for each part of the rows"
+        ),
         (Some(has), Some(takes)) if owner == "buffer" && has > takes => {
             format!("pass a `[[view]]` of `{name}` with the type `{wanted}`, or another buffer")
         }

@@ -40,6 +40,7 @@ fn summary(path: &str, entry: &Value, findings: &mut Findings) -> KernelSummary 
         calls: Vec::new(),
         channels: Vec::new(),
         first_async: None,
+        unawaited: None,
         traffic: Default::default(),
     });
     let name = entry["func"].as_str().unwrap().to_string();

@@ -76,6 +76,7 @@ pub fn summary(kernel: &Kernel, findings: &mut Findings) -> KernelSummary {
         calls: Vec::new(),
         channels: Vec::new(),
         first_async: None,
+        unawaited: None,
         traffic: Default::default(),
     });
     let function = FunctionSummary {

@@ -17,6 +17,7 @@ pub(super) enum Part {
 pub(super) struct Program {
     fused: Vec<(Variant, HostElf)>,
     pub unfused: Vec<HostElf>,
+    launch_counts: Vec<usize>,
 }
 
 impl Program {
@@ -34,16 +35,17 @@ impl Program {
         std::iter::once(self.plain()).chain(&self.unfused)
     }
 
-    /// The launch entries of the fused ELF that make up each launch of the graph: a kernel may hold several.
+    /// The launch entries of the fused ELF that make up each launch of the graph: a kernel may hold several, and one may
+    /// be cut into several.
     pub fn launch_groups(&self) -> Option<Vec<Range<usize>>> {
         let total = self.plain().manifest().launches.len();
         let mut next = 0;
         let groups: Vec<Range<usize>> = self
-            .unfused
+            .launch_counts
             .iter()
-            .map(|e| {
+            .map(|count| {
                 let start = next;
-                next += e.manifest().launches.len();
+                next += count;
                 start..next
             })
             .collect();
@@ -76,7 +78,7 @@ pub(super) fn load_programs(steps: &[Step], findings: &mut Findings) -> Result<V
                     return Err(findings.fail(Finding::error(codes::AL0901, headline)));
                 }
                 let unfused = elf.unfused.iter().map(|b| open(b, findings)).collect::<Result<_, _>>()?;
-                parts.push(Part::Elf(Program { fused, unfused }));
+                parts.push(Part::Elf(Program { fused, unfused, launch_counts: elf.launch_counts.clone() }));
             }
         }
     }

@@ -68,6 +68,7 @@ fn outcome(second: &str, reference: &str) -> (bool, String) {
     let elf = ElfUnderTest {
         fused: fused(&[A, B, C], &[first.clone(), launch("%b", "%c", second)]),
         unfused: vec![alone(&[A, B], &first), alone(&[B, C], &launch("%b", "%c", reference))],
+        launch_counts: vec![1, 1],
     };
     let mut findings = Findings::default();
     let report = verify(&[Step::Elf(elf)], 1, StreamOptions::default(), &mut findings);
@@ -130,11 +131,16 @@ fn host_steps_write_the_same_on_both_sides() {
     let out = ("b", TY, Role::Output);
     let input = ("b", TY, Role::Input);
     let steps = [
-        Step::Elf(ElfUnderTest { fused: fused(&[A, out], &[first.clone()]), unfused: vec![alone(&[A, out], &first)] }),
+        Step::Elf(ElfUnderTest {
+            fused: fused(&[A, out], &[first.clone()]),
+            unfused: vec![alone(&[A, out], &first)],
+            launch_counts: vec![1],
+        }),
         Step::Host { name: "h".into(), writes: vec![HostWrite { buffer: "b".into(), range: 8..16 }] },
         Step::Elf(ElfUnderTest {
             fused: fused(&[input, C], &[second.clone()]),
             unfused: vec![alone(&[input, C], &second)],
+            launch_counts: vec![1],
         }),
     ];
     let mut findings = Findings::default();

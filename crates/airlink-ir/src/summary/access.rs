@@ -49,6 +49,20 @@ impl<'c, 'a, 's> Accesses<'c, 'a, 's> {
         accesses
     }
 
+    /// The first op at or below `op` that touches an argument and is no transfer.
+    pub(super) fn first_direct(&self, op: OperationRef<'c, 'a>) -> Option<OperationRef<'c, 'a>> {
+        let is_transfer = matches!(name(op), "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get");
+        if !is_transfer && touches(op).into_iter().any(|(value, _)| self.is_argument(value)) {
+            return Some(op);
+        }
+        children(op).into_iter().find_map(|child| self.first_direct(child))
+    }
+
+    /// Whether a memref is an argument or a part of one.
+    pub(super) fn is_argument(&self, value: Value<'c, 'a>) -> bool {
+        !self.roots_of(value).is_empty()
+    }
+
     fn touch_all(&self, op: OperationRef<'c, 'a>, accesses: &mut [Access]) {
         for (value, touch) in touches(op) {
             for &arg in self.roots_of(value) {

@@ -46,6 +46,7 @@ pub fn elementwise(shape: &Elementwise) -> Traffic {
         transfers: (0..=shape.inputs).map(|i| transfer(shape, i, span)).collect(),
         buffers: (0..=shape.inputs).map(|_| buffer(shape, span)).collect(),
         channels: Vec::new(),
+        grid_obstacle: None,
     }
 }
 

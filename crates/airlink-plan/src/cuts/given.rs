@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_graph::{ElfEntry, HostIdx, LaunchGraph, LaunchIdx, Placed};
 
+use super::best::{Cost, add};
+use super::cost::{Costs, Refusal};
 use super::{Cut, hosts_after};
-use crate::CutReason;
+use crate::{CutReason, PlanOptions};
 
 /// How many launches a finding lists by name.
 const NAMES_LISTED_MAX: usize = 5;
@@ -30,6 +32,83 @@ pub(super) fn given<'g>(graph: &'g LaunchGraph, findings: &mut Findings) -> Resu
     }
     cuts.sort_by_key(|c| c.launches[0]);
     Ok(cuts)
+}
+
+/// What the given cuts cost, beside the best.
+///
+/// Errors: AL0504. Notes: AL0508.
+pub(super) fn judge_cost(
+    cuts: &[Cut<'_>],
+    best: &[Cut<'_>],
+    costs: &Costs,
+    findings: &mut Findings,
+) -> Result<(), Reported> {
+    let mut failed = None;
+    for (cut, entry) in cuts.iter().filter_map(|c| Some((c, c.entry?))) {
+        if let Some(Refusal::MaxLaunches { found, allowed }) = costs.refusal(&costs.part(&cut.launches)) {
+            failed = Some(
+                findings.fail(
+                    Finding::error(codes::AL0504, format!("ELF `{}` has {found} launches", cut.name))
+                        .at(entry.name.span, "given here")
+                        .found(format!("{found} launches"))
+                        .allowed(format!("{allowed} launches"))
+                        .source("--max-launches")
+                        .remedy(format!("cut it into ELFs of at most {allowed} launches, or remove all `[[elf]]`")),
+                ),
+            );
+        }
+    }
+    if let Some(reported) = failed {
+        return Err(reported);
+    }
+    let sum = |cuts: &[Cut<'_>]| {
+        let calls = cuts.iter().flat_map(Cut::calls);
+        calls.map(|c| costs.cost(&costs.part(c))).fold([0; 4], |sum: Cost, c| add(sum, c))
+    };
+    let (given, least) = (sum(cuts)[0], sum(best)[0]);
+    if given <= least {
+        return Ok(());
+    }
+    // The first cut that the best partition does not have tells what to do.
+    let best_ends: Vec<Option<&LaunchIdx>> = best.iter().flat_map(Cut::calls).map(<[_]>::last).collect();
+    let pair = cuts.windows(2).find(|p| !best_ends.contains(&p[0].launches.last()));
+    let unit = costs.objective.units()[0];
+    let headline = format!("the cuts given cost {given} {unit}, the best {least}");
+    let finding = Finding::note(codes::AL0508, headline).found(format!("{given} {unit}")).allowed(least.to_string());
+    findings.push(match pair.and_then(|p| Some((&p[0], &p[1], p[0].entry?, p[1].entry?))) {
+        Some((one, two, first, second)) => finding
+            .at(second.name.span, "could be one ELF")
+            .also(first.name.span, "with this one")
+            .remedy(format!("join `{}` and `{}`, or remove all `[[elf]]` so that airlink cuts", one.name, two.name)),
+        None => finding
+            .maybe_at(cuts.first().and_then(|c| c.entry).map(|e| e.name.span), "cut otherwise")
+            .remedy("remove all `[[elf]]` so that airlink cuts"),
+    });
+    Ok(())
+}
+
+/// AL0504 for each launch that alone has more launch ops than `--max-launches` allows in an ELF.
+pub(super) fn judge_single_launches(
+    graph: &LaunchGraph,
+    costs: &Costs,
+    options: &PlanOptions,
+    findings: &mut Findings,
+) -> Result<(), Reported> {
+    let Some(max) = options.max_launches else { return Ok(()) };
+    let mut failed = None;
+    for (launch, ops) in graph.launches.iter().zip(&costs.launch_ops).filter(|(_, ops)| **ops > max) {
+        failed = Some(
+            findings.fail(
+                Finding::error(codes::AL0504, format!("launch `{}` alone has {ops} launches", launch.name.value))
+                    .at(launch.kernel.span, "this kernel")
+                    .found(format!("{ops} launches"))
+                    .allowed(format!("{max} launches"))
+                    .source("--max-launches")
+                    .remedy("split the kernel, or allow more launches"),
+            ),
+        );
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 struct Judge<'g, 'f> {
@@ -86,7 +165,8 @@ impl<'g> Judge<'g, '_> {
             }
             return None;
         }
-        Some(Cut { name: entry.name.value.clone(), launches, reason: CutReason::Given, entry: Some(entry) })
+        let (name, more_calls) = (entry.name.value.clone(), Vec::new());
+        Some(Cut { name, launches, more_calls, reason: CutReason::Given, entry: Some(entry) })
     }
 
     fn unknown(&mut self, entry: &'g ElfEntry, name: &'g Placed<String>) {

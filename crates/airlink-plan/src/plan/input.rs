@@ -21,6 +21,28 @@ pub struct ObjectInfo {
     pub symbols: Vec<String>,
 }
 
+/// What the best partition into ELFs is the best of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Objective {
+    /// Fewest calls of an ELF: each costs the host 50 to 200 µs.
+    #[default]
+    Launches,
+    /// Fewest launches above those advised for one ELF, then fewest calls, then the most even ELFs: what compiles fast.
+    Compile,
+    /// Fewest bytes that the host hands over and takes back.
+    Bytes,
+}
+
+impl Objective {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Objective::Launches => "launches",
+            Objective::Compile => "compile",
+            Objective::Bytes => "bytes",
+        }
+    }
+}
+
 /// Choices that the command line makes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanOptions {
@@ -32,8 +54,18 @@ pub struct PlanOptions {
     pub profile: Option<&'static Profile>,
     /// No double buffering, whatever the graph says.
     pub has_no_ping_pong: bool,
-    /// Nothing is split, whatever the graph says.
+    /// What cuts are chosen for.
+    pub objective: Objective,
+    /// No ELF has more launch ops than this.
+    pub max_launches: Option<u64>,
+    /// Repeated layers are planned iteration by iteration, and ELFs may cross their ends.
+    pub unrolls: bool,
+    /// No K is split, whatever the graph says.
     pub has_no_k_split: bool,
+    /// No launch is cut into several, whatever the graph says.
+    pub has_no_row_split: bool,
+    /// Whether to note what a rebuild of a kernel would make better.
+    pub wants_advice: bool,
     /// Over the graph's.
     pub runtime_tiling: Option<Vec<u64>>,
     /// Over the graph's.

@@ -46,13 +46,16 @@ fn one_elf_has_the_name_of_the_graph() {
 
 #[test]
 fn a_host_step_cuts() {
-    assert_eq!(cuts_of(&chain()), ["prog_1: a b | host step `attention` follows", "prog_2: c d | end of the program"]);
+    assert_eq!(
+        cuts_of(&chain()),
+        ["prog_1: a b | host step `attention` follows, takes 64 B and gives 64 B", "prog_2: c d | end of the program"]
+    );
 }
 
 #[test]
 fn host_steps_at_the_ends_and_in_a_row_make_no_empty_elf() {
     let text = host("first", &[], &["t0"]) + &straight() + &host("last", &["t4"], &[]) + &host("more", &["t4"], &[]);
-    assert_eq!(cuts_of(&text), ["prog: a b c d | host step `last` follows"]);
+    assert_eq!(cuts_of(&text), ["prog: a b c d | host step `last` follows, takes 64 B"]);
 }
 
 #[test]

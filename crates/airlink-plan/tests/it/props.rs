@@ -112,7 +112,7 @@ proptest! {
                 prop_assert!(!one.findings.has_errors());
                 assert_unique(plan);
                 assert_wired(plan);
-                let json = |p: &crate::support::Planned| serde_json::to_string(&plan_json(p.plan.as_ref().unwrap(), &p.findings)).unwrap();
+                let json = |p: &crate::support::Planned| serde_json::to_string(&plan_json(p.plan.as_ref().unwrap(), &p.graph, &p.findings)).unwrap();
                 prop_assert_eq!(json(&one), json(&two));
             }
             None => prop_assert!(one.findings.iter().any(|f| f.code == airlink_diag::codes::AL0401)),

@@ -4,7 +4,7 @@ use airlink_diag::{Findings, Span, render};
 use airlink_graph::{LaunchGraph, LaunchIdx};
 use airlink_kernel::{
     Access, ArgSummary, CallSummary, EntryKind, EntrySummary, ExternSummary, FunctionSummary, HerdSummary,
-    KernelSummary, KernelType, LocalKind, LocalName,
+    KernelSummary, KernelType, LocalKind, LocalName, Traffic,
 };
 use airlink_plan::{FoundObjects, ObjectInfo, Plan, PlanOptions, plan};
 use indexmap::IndexMap;
@@ -22,6 +22,7 @@ pub struct Kernel {
     locals: Vec<LocalName>,
     other_functions: Vec<(String, bool)>,
     second_link: Option<String>,
+    traffic: Traffic,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +49,7 @@ pub fn kernel(path: &str, args: &[&str]) -> Kernel {
         locals: vec![LocalName { kind: LocalKind::Function, name: "k".into() }],
         other_functions: Vec::new(),
         second_link: None,
+        traffic: Traffic::default(),
     }
 }
 
@@ -128,6 +130,12 @@ impl Kernel {
         self
     }
 
+    /// What each of its entries moves.
+    pub fn traffic(mut self, traffic: Traffic) -> Kernel {
+        self.traffic = traffic;
+        self
+    }
+
     pub fn at(mut self, path: &str) -> Kernel {
         self.path = path.to_string();
         self
@@ -165,7 +173,8 @@ impl Kernel {
             calls: self.externs.iter().filter(|e| e.is_called).map(call).collect(),
             channels: Vec::new(),
             first_async: None,
-            traffic: Default::default(),
+            unawaited: None,
+            traffic: self.traffic.clone(),
         };
         let function = |name: &str, kinds: &[EntryKind]| FunctionSummary {
             name: name.to_string(),
@@ -211,6 +220,11 @@ pub struct Planned {
 
 /// Plans `text` below a head, where objects are found by launch and `link_with`.
 pub fn plan_with(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInfo)]) -> Planned {
+    plan_by(text, kernels, found, &PlanOptions::default())
+}
+
+/// As [`plan_with`], with options.
+pub fn plan_by(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInfo)], options: &PlanOptions) -> Planned {
     let mut findings = Findings::default();
     let file = findings.sources.add("graph.toml", format!("[graph]\nname = \"prog\"\ndevice = \"npu2\"\n{text}"));
     let kernels: IndexMap<_, _> = kernels.iter().map(|k| (k.path.clone(), k.summary(&mut findings))).collect();
@@ -219,8 +233,15 @@ pub fn plan_with(text: &str, kernels: &[Kernel], found: &[(&str, &str, ObjectInf
     let graph = graph.unwrap_or_else(|_| panic!("{:#?}", lines(&findings)));
     let at = |launch: &str| graph.launch_idx(launch).unwrap();
     let found: FoundObjects = found.iter().map(|(l, f, o)| ((at(l), f.to_string()), o.clone())).collect();
-    let plan = plan(&graph, &kernels, &found, &PlanOptions::default(), &mut findings).ok();
+    let plan = plan(&graph, &kernels, &found, options, &mut findings).ok();
     Planned { graph, kernels, plan, findings }
+}
+
+/// The plan of a graph whose steps may change places.
+pub fn reordered(text: &str, kernels: &[Kernel]) -> Plan {
+    let Planned { graph, kernels, mut findings, .. } = plan_of(text, kernels);
+    let graph = airlink_graph::reorder(graph);
+    plan(&graph, &kernels, &FoundObjects::new(), &PlanOptions::default(), &mut findings).expect("it plans")
 }
 
 pub fn plan_of(text: &str, kernels: &[Kernel]) -> Planned {

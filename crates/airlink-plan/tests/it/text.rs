@@ -63,7 +63,8 @@ fn a_decode_layer_fits_one_screen() {
 fn json_has_the_shape_that_the_manual_fixes() {
     let (text, kernels) = layer();
     let planned = plan_of(&text, &kernels);
-    let json = serde_json::to_string_pretty(&plan_json(&planned.plan.unwrap(), &planned.findings)).unwrap();
+    let json =
+        serde_json::to_string_pretty(&plan_json(&planned.plan.unwrap(), &planned.graph, &planned.findings)).unwrap();
     insta::assert_snapshot!(json);
 }
 

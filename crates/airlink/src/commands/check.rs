@@ -10,6 +10,7 @@ use crate::{limits, load, pipe};
 
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     invocation.judges_limits = true;
+    invocation.wants_advice = true;
     let is_module = args.graph.extension() == Some("mlir");
     let checked = if is_module { module(invocation, args) } else { graph(invocation, args) };
     match checked {

@@ -1,7 +1,8 @@
-//! `airlink inspect`: what is in a host ELF, a kernel object or a link map.
+//! `airlink inspect`: what is in a host ELF, an NPU ELF, control code, a PDI, a kernel object or a link map.
 
 mod elf;
 mod map;
+mod npu;
 
 use airlink_diag::{Finding, codes};
 use airlink_elf::FileType;
@@ -11,10 +12,11 @@ use crate::cli::{Emit, FileArgs, Format};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 
-/// What a file turned out to be, in both forms.
+/// What a file turned out to be, in both forms, and what is wrong with it all the same.
 struct View {
     text: String,
     json: Value,
+    findings: Vec<Finding>,
 }
 
 pub fn run(invocation: &mut Invocation, args: &FileArgs) -> Exit {
@@ -33,14 +35,12 @@ pub fn run(invocation: &mut Invocation, args: &FileArgs) -> Exit {
             let reported = invocation.findings.fail(*finding);
             return invocation.exit_of(reported);
         }
-        Err(Refusal::NotYet(what)) => {
-            return invocation.not_implemented(&format!("`{name}` is {what}: showing one"));
-        }
         Err(Refusal::Other { what, remedy }) => return invocation.usage(&format!("`{name}` is {what}; {remedy}")),
     };
     let wants_json = invocation.options.format == Some(Format::Json) || invocation.options.emit.contains(&Emit::Json);
     let text = if wants_json { serde_json::to_string_pretty(&view.json).unwrap_or_default() + "\n" } else { view.text };
     invocation.print(&text);
+    view.findings.into_iter().for_each(|f| invocation.findings.push(f));
     Exit::Done
 }
 
@@ -48,8 +48,6 @@ pub fn run(invocation: &mut Invocation, args: &FileArgs) -> Exit {
 enum Refusal {
     /// It is broken.
     Finding(Box<Finding>),
-    /// A kind that is to be shown one day.
-    NotYet(&'static str),
     /// A kind that another command shows, or none does.
     Other { what: String, remedy: &'static str },
 }
@@ -58,8 +56,8 @@ fn look(name: &str, bytes: &[u8]) -> Result<View, Refusal> {
     if bytes.starts_with(b"\x7fELF") {
         return elf_view(name, bytes);
     }
-    if let Some(what) = npu_kind(bytes) {
-        return Err(Refusal::NotYet(what));
+    if let Some(view) = npu::raw(name, bytes) {
+        return view.map_err(|f| Refusal::Finding(Box::new(f)));
     }
     if let Some(view) = map::view(name, bytes) {
         return Ok(view);
@@ -68,14 +66,14 @@ fn look(name: &str, bytes: &[u8]) -> Result<View, Refusal> {
     let remedy = match kind {
         "MLIR as text" => "`airlink opt` prints modules",
         _ if name.ends_with(".toml") => "`airlink plan` shows launch graphs",
-        _ => "`airlink inspect` shows host ELFs, kernel objects and link maps",
+        _ => "`airlink inspect` shows ELFs, control code, PDIs and link maps",
     };
     Err(Refusal::Other { what: kind.to_string(), remedy })
 }
 
 fn elf_view(name: &str, bytes: &[u8]) -> Result<View, Refusal> {
-    if elf::is_npu_elf(bytes) {
-        return Err(Refusal::NotYet("an NPU ELF"));
+    if airlink_elf::npu::is_npu_elf(bytes) {
+        return npu::elf(name, bytes).map_err(|f| Refusal::Finding(Box::new(f)));
     }
     let broken = |e: &dyn std::fmt::Display| {
         Refusal::Finding(Box::new(
@@ -89,22 +87,6 @@ fn elf_view(name: &str, bytes: &[u8]) -> Result<View, Refusal> {
         return elf::host(name, bytes, &summary).map_err(|f| Refusal::Finding(Box::new(f)));
     }
     Ok(elf::object(name, &summary, &sections))
-}
-
-/// Files of the NPU that are no ELF. Sources: the boot image's width detection word 0xDD and 0x11223344 (bootgen), `CDO`
-/// with its length word (aie-rt's CDO driver), the two version words of control code (aiebu's `transaction.hpp`).
-fn npu_kind(bytes: &[u8]) -> Option<&'static str> {
-    let has = |at: usize, magic: &[u8]| bytes.get(at..at + magic.len()) == Some(magic);
-    if has(0, b"\xdd\0\0\0\x44\x33\x22\x11") {
-        Some("a PDI")
-    } else if has(0, b"\x04\0\0\0CDO\0") {
-        Some("a CDO (the content of a PDI)")
-    } else if bytes.len() >= 16 && (has(0, b"\0\x01\x03\x06") || has(0, b"\0\x01\x04\x06") || has(0, b"\x01\0\x04\x06"))
-    {
-        Some("a control-code stream")
-    } else {
-        None
-    }
 }
 
 /// Rows as columns of equal width, two blanks apart, below a heading. Nothing if there are no rows.

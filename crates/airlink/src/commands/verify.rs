@@ -1,5 +1,7 @@
 //! `airlink verify`: the fused ELFs of a graph against its launches built one by one, on the same inputs.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use airlink_diag::{Findings, Reported};
 use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
 use airlink_host::verify::{ElfUnderTest, HostWrite, Report, Step, Variant};
@@ -13,14 +15,17 @@ use crate::invocation::Invocation;
 use crate::load::{self, Loaded};
 use crate::pipe;
 
+/// ELF to the number of its calls.
+type Calls = BTreeMap<String, usize>;
+
 pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     invocation.links = true;
     if !invocation.options.quiet {
         crate::watch::start();
     }
     match compare(invocation, args) {
-        Ok(report) => {
-            invocation.say(&text(&report));
+        Ok((report, calls)) => {
+            invocation.say(&text(&report, &calls));
             Exit::Done
         }
         Err(reported) => {
@@ -30,11 +35,12 @@ pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
     }
 }
 
-fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Reported> {
+/// The report, and how often the program calls each ELF.
+fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<(Report, Calls), Reported> {
     let ir = Ir::new();
     let loaded = load::graph(&ir, invocation, &args.graph)?;
     let plan = pipe::make_plan(invocation, &loaded)?;
-    let alone = plan_alone(invocation, &loaded)?;
+    let alone = plan_alone(invocation, &loaded, &plan)?;
     let host = pipe::host_options(invocation);
     let objects = pipe::host_objects(&ir, invocation, &loaded, &plan, &host)?;
     let mut fused = Vec::new();
@@ -45,22 +51,30 @@ fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<Report, Repo
     }
     let alone = build(&ir, invocation, &loaded, &alone, &objects, &host)?;
     let steps = steps(&loaded.graph, &plan, fused, alone);
-    invocation.time("run", |s| airlink_host::verify::verify(&steps, args.seed, args.streams.options(), &mut s.findings))
+    let report = invocation
+        .time("run", |s| airlink_host::verify::verify(&steps, args.seed, args.streams.options(), &mut s.findings))?;
+    let calls = plan.elfs.iter().map(|e| (e.name.clone(), e.calls.len())).collect();
+    Ok((report, calls))
 }
 
-/// A plan in which every launch has an ELF of its own. Its findings were all made by the real plan.
-fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<Plan, Reported> {
+/// A plan in which every launch of the first calls has an ELF of its own; further calls run the same program. Its
+/// findings were all made by the real plan.
+fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, real: &Plan) -> Result<Plan, Reported> {
     let mut graph = loaded.graph.clone();
     graph.cuts.clear();
     for launch in &mut graph.launches {
         launch.fuse = Some(Placed::new(Fuse::Never, launch.name.span));
     }
     // Unsplit as well: what a split changes would show.
-    let options = PlanOptions { has_no_k_split: true, ..crate::limits::plan_options(invocation, &loaded.object_sizes) };
+    let given = crate::limits::plan_options(invocation, &loaded.object_sizes);
+    let options =
+        PlanOptions { has_no_k_split: true, has_no_row_split: true, unrolls: true, max_launches: None, ..given };
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
         Ok(mut plan) => {
+            let first: BTreeSet<_> = real.elfs.iter().flat_map(|e| &e.launches).map(|l| l.launch).collect();
+            plan.elfs.retain(|e| first.contains(&e.launches[0].launch));
             plan.elfs.iter_mut().for_each(name_after_launch);
             Ok(plan)
         }
@@ -114,23 +128,33 @@ fn steps(graph: &LaunchGraph, plan: &Plan, mut fused: Vec<(Variant, Vec<Vec<u8>>
             }
             GraphStep::Launch(launch) => {
                 let Some(elf) = plan.elfs.iter().position(|e| e.launches[0].launch == *launch) else { continue };
-                let count = plan.elfs[elf].launches.len();
+                let planned = &plan.elfs[elf];
+                let ops = |l: &airlink_plan::LaunchPlan| -> usize {
+                    (0..l.entries.len()).map(|e| planned.piece_suffixes(&l.name, e).len()).sum()
+                };
+                let launch_counts: Vec<usize> = planned.launches.iter().map(ops).collect();
+                let count = planned.launches.len();
                 let fused = fused.iter_mut().map(|(v, elfs)| (*v, std::mem::take(&mut elfs[elf]))).collect();
-                steps.push(Step::Elf(ElfUnderTest { fused, unfused: alone.by_ref().take(count).collect() }));
+                let unfused = alone.by_ref().take(count).collect();
+                steps.push(Step::Elf(ElfUnderTest { fused, unfused, launch_counts }));
             }
         }
     }
     steps
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &Report, calls: &Calls) -> String {
     let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
     let mut text = String::new();
     let mut elements = 0;
     for elf in &report.elfs {
         let unfused: f64 = elf.launches.iter().map(|l| ms(l.unfused)).sum();
+        let more = match calls.get(&elf.name) {
+            Some(&count) if count > 1 => format!(", called {count} times, of which this is the first"),
+            _ => String::new(),
+        };
         text += &format!(
-            "{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms\n",
+            "{}: {} launches, fused {:.3} ms, one by one {unfused:.3} ms{more}\n",
             elf.name,
             elf.launches.len(),
             ms(elf.fused)

@@ -10,15 +10,6 @@ use super::{View, plain, table};
 /// Rows of a list shown; the rest is counted. `--format json` has them all.
 const SHOWN_MAX: usize = 40;
 
-/// Whether this is a full or partial ELF for the NPU's loader: 32 bits, EM_M32, and one of XRT's OS ABIs. Source:
-/// `xrt_elf.h` of github.com/Xilinx/XRT, `aie_elf_constants.h` of github.com/Xilinx/aiebu.
-pub fn is_npu_elf(bytes: &[u8]) -> bool {
-    const OS_ABIS: [u8; 6] = [0x40, 0x45, 0x46, 0x4b, 0x56, 0x69];
-    bytes.get(4) == Some(&1)
-        && bytes.get(7).is_some_and(|abi| OS_ABIS.contains(abi))
-        && bytes.get(18..20) == Some(&[1, 0])
-}
-
 /// A host ELF by its manifest.
 pub fn host(name: &str, bytes: &[u8], summary: &ObjectSummary) -> Result<View, Finding> {
     let content = airlink_elf::manifest(bytes).map_err(|e| e.finding(name))?;
@@ -56,7 +47,7 @@ pub fn host(name: &str, bytes: &[u8], summary: &ObjectSummary) -> Result<View, F
         "schema": 1, "kind": "host_elf", "file": name, "manifest": manifest, "exported": exported, "undefined": undefined,
         "sizes": size_json(summary),
     });
-    Ok(View { text, json })
+    Ok(View { text, json, findings: Vec::new() })
 }
 
 /// Any other ELF file: a kernel object, a core's program, a library.
@@ -87,7 +78,7 @@ pub fn object(name: &str, summary: &ObjectSummary, sections: &[SectionSummary]) 
         _ => "elf",
     };
     let json = json!({ "schema": 1, "kind": kind, "file": name, "object": summary, "sections": sections });
-    View { text, json }
+    View { text, json, findings: Vec::new() }
 }
 
 fn binding(symbol: &ObjectSymbol) -> &'static str {
@@ -110,7 +101,7 @@ fn size_json(s: &ObjectSummary) -> serde_json::Value {
 }
 
 /// The first rows, and how many more there are.
-fn capped(rows: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+pub(super) fn capped(rows: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = rows.collect();
     if rows.len() > SHOWN_MAX {
         let rest = rows.len() - SHOWN_MAX;

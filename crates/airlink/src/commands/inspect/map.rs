@@ -46,7 +46,11 @@ pub fn view(name: &str, bytes: &[u8]) -> Option<View> {
     text += &table("objects (name here, link_with, file)", &rows.collect::<Vec<_>>());
     let rows = entries(&map, "cuts").map(|c| vec![format!("after {}", word(c, "after")), word(c, "reason")]);
     text += &table("cuts", &rows.collect::<Vec<_>>());
-    Some(View { text, json: json!({ "schema": 1, "kind": "link_map", "file": name, "map": map }) })
+    Some(View {
+        text,
+        json: json!({ "schema": 1, "kind": "link_map", "file": name, "map": map }),
+        findings: Vec::new(),
+    })
 }
 
 fn entries<'a>(map: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
