@@ -82,11 +82,6 @@ impl Invocation {
         crate::limits::refuse(self)
     }
 
-    pub fn not_implemented(&self, what: &str) -> Exit {
-        self.complain(&format!("{what} is not implemented yet"));
-        Exit::Usage
-    }
-
     /// A usage error: what is wrong with the command line.
     pub fn usage(&self, text: &str) -> Exit {
         self.complain(text);

@@ -213,6 +213,21 @@ fn another_cut(elf: &mut ElfPlan, random: &mut Random) -> Option<&'static str> {
     Some("plan: other pieces")
 }
 
+fn another_call_buffer(elf: &mut ElfPlan, random: &mut Random) -> Option<&'static str> {
+    let call = random.below(elf.calls.len());
+    let args = &mut elf.calls.get_mut(call)?.args;
+    let (i, j) = (random.below(args.len()), random.below(args.len()));
+    (args[i] != args[j]).then(|| args.swap(i, j))?;
+    Some("plan: swapped buffers of a call")
+}
+
+fn another_calls_launches(elf: &mut ElfPlan, random: &mut Random) -> Option<&'static str> {
+    let (i, j) = (random.below(elf.calls.len()), random.below(elf.calls.len()));
+    let other = elf.calls.get(j).filter(|_| i != j)?.launches.clone();
+    elf.calls[i].launches = other;
+    Some("plan: launches of another call")
+}
+
 /// A plan that says something else than the module does.
 fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static str, Plan)> {
     let mut plan = plan.clone();
@@ -222,25 +237,8 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
     let kind = match random.below(16) {
-        14 => {
-            let call = random.below(elf.calls.len());
-            let args = &mut elf.calls.get_mut(call)?.args;
-            let (i, j) = (random.below(args.len()), random.below(args.len()));
-            if args[i] == args[j] {
-                return None;
-            }
-            args.swap(i, j);
-            "plan: swapped buffers of a call"
-        }
-        15 => {
-            let launches = elf.calls.iter().map(|c| c.launches.clone()).collect::<Vec<_>>();
-            let (i, j) = (random.below(launches.len()), random.below(launches.len()));
-            if i == j {
-                return None;
-            }
-            elf.calls[i].launches.clone_from(&launches[j]);
-            "plan: launches of another call"
-        }
+        14 => another_call_buffer(elf, random)?,
+        15 => another_calls_launches(elf, random)?,
         0 => {
             let (i, j) = (random.below(launch.operands.len()), random.below(launch.operands.len()));
             if launch.operands[i] == launch.operands[j] {
@@ -283,8 +281,8 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             "plan: another file of herds"
         }
         8 => {
-            let args: Vec<usize> = (0..elf.args.len()).filter(|i| *i != launch.operands[0].arg).collect();
-            launch.operands[0].arg = *args.get(random.below(args.len()))?;
+            let other = random.below(elf.args.len());
+            launch.operands[0].arg = Some(other).filter(|o| *o != launch.operands[0].arg)?;
             "plan: another buffer"
         }
         9 => {
@@ -292,10 +290,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
             elf.args.get_mut(at)?.name.push('x');
             "plan: another argument name"
         }
-        10 => {
-            elf.splits.pop()?;
-            "plan: a split less"
-        }
+        10 => elf.splits.pop().map(|_| "plan: a split less")?,
         11 => another_number_of_parts(elf)?,
         12 | 13 => another_cut(elf, random)?,
         _ => return None,

@@ -12,14 +12,20 @@ pub fn check(plan: &Plan, graph: &LaunchGraph, kernels: &IndexMap<String, Kernel
     let mut launches: Vec<LaunchIdx> = Vec::new();
     for elf in &plan.elfs {
         assert!(names.insert(&elf.name), "two ELFs are `{}`", elf.name);
-        launches.extend(elf.launches.iter().map(|l| l.launch));
+        let first = elf.calls.first().map(|c| c.launches.clone());
+        assert_eq!(first, Some(elf.launches.iter().map(|l| l.launch).collect()), "the first call is the ELF's own");
+        for call in &elf.calls {
+            assert_eq!((call.launches.len(), call.args.len()), (elf.launches.len(), elf.args.len()));
+            launches.extend(&call.launches);
+        }
         check_args(elf, graph);
         check_launches(elf, graph, kernels);
         check_names(elf);
         check_objects(plan, elf);
     }
+    launches.sort_unstable();
     let all: Vec<LaunchIdx> = (0..graph.launches.len()).map(LaunchIdx).collect();
-    assert_eq!(launches, all, "each launch is in one ELF, in program order");
+    assert_eq!(launches, all, "each launch is in one call of one ELF");
     let files: Vec<&String> = plan.objects.iter().filter_map(|o| o.file.as_ref()).collect();
     assert_eq!(files.iter().collect::<BTreeSet<_>>().len(), files.len(), "two objects share a file: {files:?}");
 }

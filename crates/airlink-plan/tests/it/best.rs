@@ -159,6 +159,20 @@ fn any_options() -> impl Strategy<Value = PlanOptions> {
     })
 }
 
+/// Plans a program twice and compares the cost with brute force.
+fn check_best(ops: &[Op], options: &PlanOptions) -> Result<(), TestCaseError> {
+    let (text, kernels, launches) = graph(ops);
+    prop_assume!(!launches.is_empty());
+    let planned = plan_by(&text, &kernels, &[], options);
+    // A declared role that the dataflow contradicts is kept, whatever it costs.
+    prop_assume!(planned.findings.iter().all(|f| f.code != codes::AL0213));
+    let plan = planned.plan.unwrap_or_else(|| panic!("{:#?}", lines(&planned.findings)));
+    prop_assert_eq!(Some(cost(&plan, options.objective)), brute_force(&text, &kernels, &launches, options));
+    let again = plan_by(&text, &kernels, &[], options);
+    prop_assert_eq!(Some(&plan), again.plan.as_ref());
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
@@ -167,15 +181,7 @@ proptest! {
         ops in proptest::collection::vec(any_op(), 1..9),
         options in any_options(),
     ) {
-        let (text, kernels, launches) = graph(&ops);
-        prop_assume!(!launches.is_empty());
-        let planned = plan_by(&text, &kernels, &[], &options);
-        // A declared role that the dataflow contradicts is kept, whatever it costs.
-        prop_assume!(planned.findings.iter().all(|f| f.code != codes::AL0213));
-        let plan = planned.plan.unwrap_or_else(|| panic!("{:#?}", lines(&planned.findings)));
-        prop_assert_eq!(Some(cost(&plan, options.objective)), brute_force(&text, &kernels, &launches, &options));
-        let again = plan_by(&text, &kernels, &[], &options);
-        prop_assert_eq!(Some(&plan), again.plan.as_ref());
+        check_best(&ops, &options)?;
     }
 }
 
@@ -187,13 +193,7 @@ proptest! {
         ops in proptest::collection::vec(any_op(), 14),
         options in any_options(),
     ) {
-        let (text, kernels, launches) = graph(&ops);
-        prop_assume!(!launches.is_empty());
-        let planned = plan_by(&text, &kernels, &[], &options);
-        // A declared role that the dataflow contradicts is kept, whatever it costs.
-        prop_assume!(planned.findings.iter().all(|f| f.code != codes::AL0213));
-        let plan = planned.plan.unwrap_or_else(|| panic!("{:#?}", lines(&planned.findings)));
-        prop_assert_eq!(Some(cost(&plan, options.objective)), brute_force(&text, &kernels, &launches, &options));
+        check_best(&ops, &options)?;
     }
 }
 
