@@ -122,6 +122,7 @@ fn verdict(planted: &str) -> (bool, String) {
     let elf = ElfUnderTest {
         fused: Variant::ALL.into_iter().map(|v| (v, elf(v))).collect(),
         unfused: vec![alone(&[U, X], &first), alone(&[A, X, Y], &right), alone(&[Y, Z], &last)],
+        launch_counts: vec![1, 1, 1],
     };
     let mut findings = Findings::default();
     let report = verify(&[Step::Elf(elf)], 1, StreamOptions::default(), &mut findings);
