@@ -1,6 +1,7 @@
 //! End to end, through the binary.
 
 mod bad;
+mod columns;
 mod command;
 mod extra;
 mod failures;

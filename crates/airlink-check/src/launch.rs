@@ -13,7 +13,7 @@ use airlink_kernel::{EntryKind, LocalKind};
 use airlink_plan::LaunchPlan;
 
 use crate::same::{NameKind, Same, Symbols, blocks, ops_of};
-use crate::{Expected, carried, rows, views, wiring};
+use crate::{Expected, carried, columns, rows, views, wiring};
 
 /// What the fused function is called to account for: a place in its blocks that moves from launch to launch.
 struct Cursor<'c> {
@@ -66,6 +66,7 @@ pub(crate) fn check_all<'c>(root: OperationRef<'c, 'c>, expected: &Expected<'_, 
         same.ignored_attributes = &["airlink.func_attrs", "sym_visibility"];
         same.merged = Rc::clone(&merged);
         expect_splits(&mut same, launch, expected);
+        columns::expect(&mut same, launch, expected);
         rows::expect(&mut same, launch, expected);
         check_launch(&mut same, expected.graph, launch, &args, &view_values, &mut cursor);
         herd_objects(&mut same, launch);
@@ -109,20 +110,24 @@ pub(crate) fn entries_of<'c>(kernel: OperationRef<'c, 'c>) -> Vec<OperationRef<'
     entries
 }
 
+/// The transfers at and below an entry, in text order.
+pub(crate) fn transfers_of<'c>(entry: OperationRef<'c, 'c>) -> Vec<OperationRef<'c, 'c>> {
+    let mut transfers = Vec::new();
+    airlink_ir::walk(entry, &mut |op| {
+        if matches!(name(op), "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get") {
+            transfers.push(op);
+        }
+        Walk::Into
+    });
+    transfers
+}
+
 /// Notes which transfers of the kernel the plan splits, by their position in the entry.
 fn expect_splits<'c>(same: &mut Same<'c, 'c>, launch: &LaunchPlan, expected: &Expected<'_, '_>) {
     let Some(kernel) = same.symbols_a.get(&launch.function) else { return };
     for split in expected.elf.splits.iter().filter(|s| s.launch == launch.name) {
         let entries = entries_of(kernel);
-        let mut transfers = Vec::new();
-        if let Some(entry) = entries.get(split.entry) {
-            airlink_ir::walk(*entry, &mut |op| {
-                if matches!(name(op), "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get") {
-                    transfers.push(op);
-                }
-                Walk::Into
-            });
-        }
+        let transfers = entries.get(split.entry).map_or(Vec::new(), |entry| transfers_of(*entry));
         match transfers.get(split.transfer) {
             Some(op) => drop(same.splits.insert(op.to_raw().ptr as usize, split.parts)),
             None => drop(same.differ(Some(kernel), None, "the plan splits a transfer that is not there")),

@@ -4,6 +4,7 @@
 //! Only [`check`] makes a [`CheckedProgram`], and emitters accept nothing else.
 
 mod carried;
+mod columns;
 mod externs;
 mod launch;
 mod nesting;

@@ -40,6 +40,7 @@ impl<'c> Same<'c, 'c> {
         if !self.is_cut_well(a, split) {
             return false;
         }
+        self.wide = self.wide_launches.get(&(a.to_raw().ptr as usize)).copied();
         let before = self.bindings();
         let mut after_first: Option<Bindings> = None;
         let mut same = true;
@@ -59,6 +60,7 @@ impl<'c> Same<'c, 'c> {
         if let Some(first) = after_first {
             self.rebind(first);
         }
+        self.wide = None;
         same
     }
 
@@ -67,6 +69,8 @@ impl<'c> Same<'c, 'c> {
         let sizes = hierarchy_size_range(a);
         let count = sizes.len();
         let points = sizes.clone().nth(split.dimension).and_then(|i| constant(a.operand(i).ok()?));
+        let wide = self.wide_launches.get(&(a.to_raw().ptr as usize));
+        let points = points.and_then(|n| wide.map_or(Some(n), |w| w.points_of(n, split.dimension)));
         let Some(points) = points.filter(|n| *n == split.points) else {
             return self.differ(Some(a), None, "its grid is not the one that the plan cuts");
         };
@@ -140,9 +144,21 @@ impl<'c> Same<'c, 'c> {
                 return self.differ(Some(a), Some(b), "a piece is empty");
             }
             let added = ops.remove(0);
-            id = y.argument(dimension).ok().and_then(|raw| id_further_on(added, raw.into(), first));
+            let map = format!("affine_map<()[s0] -> (s0 + {first})>");
+            id = y.argument(dimension).ok().and_then(|raw| id_mapped(added, raw.into(), &map));
             if id.is_none() {
                 return self.differ(Some(a), Some(added), format!("a piece does not start at launch point {first}"));
+            }
+        }
+        if let Some(wide) = self.wide {
+            let Some(scaled) = (!ops.is_empty()).then(|| ops.remove(0)) else {
+                return self.differ(Some(a), Some(b), "a wide launch is empty");
+            };
+            let map = format!("affine_map<()[s0] -> (s0 * {})>", wide.factor);
+            let from = id.or_else(|| y.argument(dimension).ok().map(Into::into));
+            id = from.and_then(|from| id_mapped(scaled, from, &map));
+            if id.is_none() {
+                return self.differ(Some(a), Some(scaled), "a wide launch does not take the points that the plan says");
             }
         }
         for i in 0..x.argument_count() {
@@ -194,15 +210,13 @@ impl<'c> Same<'c, 'c> {
     }
 }
 
-/// The result of an op that adds `first` to a launch id.
-fn id_further_on<'c>(op: OperationRef<'c, 'c>, id: Value<'c, 'c>, first: u64) -> Option<Value<'c, 'c>> {
+/// The result of an op that applies a map to a launch id and to nothing else.
+fn id_mapped<'c>(op: OperationRef<'c, 'c>, id: Value<'c, 'c>, map: &str) -> Option<Value<'c, 'c>> {
     let attributes = attr::all(op);
-    let is_map = |(key, map): &(&str, airlink_ir::Attribute<'_>)| {
-        *key == "map" && map.to_string() == format!("affine_map<()[s0] -> (s0 + {first})>")
-    };
-    let is_sum = name(op) == "affine.apply" && attributes.len() == 1 && attributes.iter().all(|a| is_map(a));
+    let is_map = |(key, found): &(&str, airlink_ir::Attribute<'_>)| *key == "map" && found.to_string() == map;
+    let is_mapped = name(op) == "affine.apply" && attributes.len() == 1 && attributes.iter().all(|a| is_map(a));
     let is_of_id = op.operand_count() == 1 && op.operand(0).ok() == Some(id);
-    (is_sum && is_of_id && op.result_count() == 1).then(|| op.result(0).ok().map(Into::into))?
+    (is_mapped && is_of_id && op.result_count() == 1).then(|| op.result(0).ok().map(Into::into))?
 }
 
 fn is_only_block(block: BlockRef<'_, '_>) -> bool {
@@ -210,7 +224,7 @@ fn is_only_block(block: BlockRef<'_, '_>) -> bool {
 }
 
 /// The value of an `arith.constant` of type index.
-fn constant(value: Value<'_, '_>) -> Option<u64> {
+pub(crate) fn constant(value: Value<'_, '_>) -> Option<u64> {
     let owner = airlink_ir::defining_op(value)?;
     if name(owner) != "arith.constant" || value.r#type().to_string() != "index" {
         return None;

@@ -24,6 +24,8 @@ use airlink_ir::melior::ir::{BlockRef, RegionLike, ValueLike};
 use airlink_ir::{OperationRef, Value, name};
 use airlink_plan::RowSplitPlan;
 
+use crate::columns::{Panels, Wide};
+
 /// A place where two pieces of IR differ.
 #[derive(Clone, Debug)]
 pub struct Difference<'c, 'a> {
@@ -59,6 +61,14 @@ pub struct Same<'c, 'a> {
     pub(crate) splits: HashMap<usize, u64>,
     /// How the grid is cut, by the identity of the launch in `a`. Looked up, never iterated.
     pub(crate) row_splits: HashMap<usize, RowSplitPlan>,
+    /// How a launch is spread over more columns, by its identity in `a`. Looked up, never iterated.
+    pub(crate) wide_launches: HashMap<usize, Wide>,
+    /// The one that is being compared.
+    pub(crate) wide: Option<Wide>,
+    /// The rows of each transfer that moves a panel of a wide launch, by its identity in `a`. Looked up, never iterated.
+    pub(crate) panels: HashMap<usize, Panels>,
+    /// The extent that the herd of the wide launch has in `b`.
+    pub(crate) herd_extent: Option<OperationRef<'c, 'a>>,
     /// Names that `b` has for pieces of launches of `a`, but for those of first pieces.
     pub(crate) piece_names: Vec<(NameKind, String)>,
     /// Definitions whose names were bound and that are still to be compared.
@@ -93,6 +103,10 @@ impl<'c, 'a> Same<'c, 'a> {
             offsets: HashMap::new(),
             splits: HashMap::new(),
             row_splits: HashMap::new(),
+            wide_launches: HashMap::new(),
+            wide: None,
+            panels: HashMap::new(),
+            herd_extent: None,
             piece_names: Vec::new(),
             herds: Vec::new(),
             made_segments: Vec::new(),
@@ -198,7 +212,9 @@ impl<'c, 'a> Same<'c, 'a> {
         }
         let mut same = true;
         for (i, (x, y)) in a.operands().zip(b.operands()).enumerate() {
-            if x.r#type() != y.r#type() {
+            if let Some(is_same) = self.wide_extent(a, i, x, y) {
+                same &= is_same || self.differ(Some(a), Some(b), "a herd has not the columns that the plan gives it");
+            } else if !self.is_type(x.r#type(), y.r#type()) {
                 let text = format!("operand {i} of `{}` is `{}` against `{}`", name(a), x.r#type(), y.r#type());
                 same = self.differ(Some(a), Some(b), text);
             } else if !self.is_bound(x, y) && !self.bind_forward(x, y) {
@@ -221,7 +237,7 @@ impl<'c, 'a> Same<'c, 'a> {
         }
         let mut same = true;
         for (i, (x, y)) in a.results().zip(b.results()).enumerate() {
-            if x.r#type() != y.r#type() {
+            if !self.is_type(x.r#type(), y.r#type()) {
                 let text = format!("result {i} of `{}` is `{}` against `{}`", name(a), x.r#type(), y.r#type());
                 same = self.differ(Some(a), Some(b), text);
             } else if !self.bind(x.into(), y.into()) {
@@ -275,7 +291,8 @@ impl<'c, 'a> Same<'c, 'a> {
         if !self.bind_block(x, y) {
             return self.differ(Some(a), Some(b), format!("blocks of `{}` stand in another order", name(a)));
         }
-        self.block_arguments(a, b, x, y) && self.ops(&ops_of(x), &ops_of(y))
+        let of_b = self.without_extent(a, ops_of(x).len(), ops_of(y));
+        self.block_arguments(a, b, x, y) && self.ops(&ops_of(x), &of_b)
     }
 
     /// Binds the arguments of two blocks that belong to `a` and `b`.
@@ -297,7 +314,7 @@ impl<'c, 'a> Same<'c, 'a> {
         }
         for i in 0..x.argument_count() {
             let (Ok(p), Ok(q)) = (x.argument(i), y.argument(i)) else { continue };
-            if p.r#type() != q.r#type() || !self.bind(p.into(), q.into()) {
+            if !self.is_type(p.r#type(), q.r#type()) || !self.bind(p.into(), q.into()) {
                 let text = format!("block argument {i} of `{}` is `{}` against `{}`", name(a), p.r#type(), q.r#type());
                 return self.differ(Some(a), Some(b), text);
             }

@@ -122,6 +122,8 @@ codes! {
     AL0507 "columns of the device left unused"
     AL0508 "given cuts cost more than the best"
     AL0509 "partition that does not fit"
+    AL0510 "number of columns that a launch cannot have"
+    AL0511 "launch that cannot have more columns"
 
     // AL06: check.
     AL0601 "fused module does not verify"

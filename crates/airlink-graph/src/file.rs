@@ -145,6 +145,16 @@ pub enum RowSplit {
     Launches(u64),
 }
 
+/// Whether a matrix-vector product is spread over more columns than its herd has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NSplit {
+    /// Over as many as the device has and as fit.
+    Auto,
+    Off,
+    /// Over this many times the columns, at least 1.
+    Factor(u64),
+}
+
 /// How often a kernel that was built for a part of the rows is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Partition {
@@ -200,6 +210,7 @@ pub struct LaunchEntry {
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
     pub row_split: Option<Placed<RowSplit>>,
+    pub n_split: Option<Placed<NSplit>>,
     /// None once the launch is expanded.
     pub partition: Option<Placed<Partition>>,
     pub fuse: Option<Placed<Fuse>>,

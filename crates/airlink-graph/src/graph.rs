@@ -4,7 +4,7 @@ use airlink_diag::{FileId, Span};
 use airlink_kernel::{Access, KernelType};
 use indexmap::IndexMap;
 
-use crate::file::{CompilerOptions, Fuse, KSplit, Placed, Role, RowSplit};
+use crate::file::{CompilerOptions, Fuse, KSplit, NSplit, Placed, Role, RowSplit};
 
 /// What a launch graph means once its kernels are known: buffers with types, views with places in them, and steps in
 /// program order with every operand bound.
@@ -157,6 +157,7 @@ pub struct Launch {
     pub refs: IndexMap<String, Placed<String>>,
     pub k_split: Option<Placed<KSplit>>,
     pub row_split: Option<Placed<RowSplit>>,
+    pub n_split: Option<Placed<NSplit>>,
     pub fuse: Option<Placed<Fuse>>,
     /// Its compiled NPU ELF.
     pub elf: Option<Placed<String>>,

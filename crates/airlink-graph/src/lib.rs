@@ -15,8 +15,8 @@ mod words;
 
 pub use effects::{DataflowEdge, Dependence, Effect};
 pub use file::{
-    BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, Partition, PingPong,
-    Placed, Role, RowSplit, StepEntry, ViewEntry,
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, GraphFile, HostEntry, KSplit, LaunchEntry, NSplit, Partition,
+    PingPong, Placed, Role, RowSplit, StepEntry, ViewEntry,
 };
 pub use graph::{
     Buffer, BufferIdx, ByteRange, HostIdx, HostOperand, HostStep, Launch, LaunchGraph, LaunchIdx, Move, Operand, Step,

@@ -182,6 +182,7 @@ impl Resolver<'_> {
             refs: entry.refs,
             k_split: entry.k_split,
             row_split: entry.row_split,
+            n_split: entry.n_split,
             fuse: entry.fuse,
             elf: entry.elf,
             pdi: entry.pdi,

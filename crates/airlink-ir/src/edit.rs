@@ -7,7 +7,7 @@ use airlink_mlir_sys as sys;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
-use melior::ir::{Attribute, BlockRef, Module, Operation, OperationRef, RegionLike, RegionRef, Type, Value, ValueLike};
+use melior::ir::{Attribute, BlockRef, Module, Operation, OperationRef, RegionLike, RegionRef, Type, TypeLike, Value, ValueLike};
 use mlir_sys as m;
 
 use crate::attr;
@@ -48,6 +48,12 @@ pub fn set_operand<'c, 'a>(op: OperationRef<'c, 'a>, index: usize, value: Value<
     assert!(index < op.operand_count(), "operand out of range");
     // SAFETY: the op is valid and the index in range.
     unsafe { m::mlirOperationSetOperand(op.to_raw(), index as isize, value.to_raw()) }
+}
+
+/// Gives a value another type; whoever uses it must agree.
+pub fn set_type<'c>(value: Value<'c, '_>, ty: Type<'c>) {
+    // SAFETY: the value and the type are valid, and of one context.
+    unsafe { m::mlirValueSetType(value.to_raw(), ty.to_raw()) }
 }
 
 pub fn set_attribute<'c, 'a>(op: OperationRef<'c, 'a>, name: &str, value: Attribute<'c>) {

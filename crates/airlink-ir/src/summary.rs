@@ -3,6 +3,7 @@
 mod access;
 mod grid;
 mod traffic;
+mod width;
 
 use airlink_diag::{FileId, Sources, Span};
 use airlink_kernel::{
@@ -120,6 +121,7 @@ fn function_summary(
         .map(|(kind, op)| {
             let mut traffic = traffic.of_entry(op);
             traffic.grid_obstacle = grid::obstacle(op, function, &accesses).map(|(o, place)| (o, at.span(place)));
+            traffic.width_obstacle = width::obstacle(op).map(|(o, place)| (o, at.span(place)));
             entry_summary(kind, op, accesses.of_entry(op), traffic, externs, at)
         })
         .collect();
@@ -226,7 +228,7 @@ fn is_unawaited(op: OperationRef<'_, '_>) -> bool {
     tokens.peek().is_some() && tokens.all(|t| !crate::edit::is_used(t.into()))
 }
 
-fn is_token(ty: Type<'_>) -> bool {
+pub(crate) fn is_token(ty: Type<'_>) -> bool {
     // SAFETY: the type is valid.
     unsafe { airlink_mlir_sys::airlinkTypeIsAsyncToken(ty.to_raw()) }
 }

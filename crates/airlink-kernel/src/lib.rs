@@ -15,6 +15,6 @@ pub use summary::{
 };
 pub use traffic::{
     BufferRef, ChannelUse, GridObstacle, HerdUse, Linear, LocalBuffer, LoopKind, LoopUse, Memory, Place, SegmentUse,
-    Side, Traffic, Transfer, TransferKind,
+    Side, Traffic, Transfer, TransferKind, WidthObstacle,
 };
 pub use types::{KernelType, MemRefType};

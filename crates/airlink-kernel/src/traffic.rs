@@ -22,6 +22,8 @@ pub struct Traffic {
     pub channels: Vec<ChannelUse>,
     /// The first thing besides its transfers that keeps its grid from being cut into several launches.
     pub grid_obstacle: Option<(GridObstacle, Span)>,
+    /// The first thing besides its transfers that keeps its herd from taking the rows of several launch points at once.
+    pub width_obstacle: Option<(WidthObstacle, Span)>,
 }
 
 /// Why launches over parts of a grid would not be the launch over the whole, or cannot be shown to be.
@@ -35,6 +37,27 @@ pub enum GridObstacle {
     OtherMemory,
     /// An op that is no DMA, put or get touches an argument.
     Direct,
+}
+
+/// Why a herd with more columns would not do for one launch point what it does for several, or cannot be shown to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WidthObstacle {
+    /// It is no launch of one segment with one herd in it.
+    Shape,
+    /// An op beside the herd is no DMA, allocation or index arithmetic.
+    Beside,
+    /// An op has a token.
+    Async,
+    /// The herd or its segment has a place or an extent of its own.
+    Placed,
+    /// A launch id goes elsewhere than into the offsets of DMAs.
+    LaunchId,
+    /// A tile id goes elsewhere than into the offsets of DMAs.
+    TileId,
+    /// A body uses the extents of its launch, segment or herd.
+    ReadsExtent,
+    /// An L2 buffer goes elsewhere than into DMAs.
+    Buffer,
 }
 
 impl Traffic {

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use std::fmt;
 
+use crate::Memory;
+
 /// The type of a kernel argument or of an extern's operand.
 ///
 /// Two types are equal when MLIR prints them alike: `memref<4xf32, 2>` and `memref<4xf32, 2 : i32>` differ.
@@ -47,6 +49,24 @@ impl KernelType {
 }
 
 impl MemRefType {
+    /// Where it lies: the space `1` is L2, `2` is L1, with or without a type; anything else is L3.
+    pub fn memory(&self) -> Memory {
+        match self.space.as_deref().map(|s| s.split(':').next().unwrap_or_default().trim()) {
+            Some("1") => Memory::L2,
+            Some("2") => Memory::L1,
+            _ => Memory::L3,
+        }
+    }
+
+    /// This type with `factor` times the extent in its outermost dimension. `None` where that is dynamic or leaves 64
+    /// bits, where there is no dimension, and for layouts other than the identity, in which more rows may lie elsewhere.
+    pub fn with_more_rows(&self, factor: u64) -> Option<MemRefType> {
+        let mut ty = self.clone();
+        let rows = ty.shape.first_mut().filter(|_| self.layout.is_none())?;
+        *rows = Some((*rows)?.checked_mul(factor)?);
+        Some(ty)
+    }
+
     /// Elements in all; `None` if an extent is dynamic or the product overflows.
     pub fn element_count(&self) -> Option<u64> {
         self.shape.iter().try_fold(1u64, |n, d| n.checked_mul((*d)?))

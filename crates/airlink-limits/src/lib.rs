@@ -23,6 +23,7 @@ mod routing;
 mod setup;
 mod shim;
 mod split;
+mod wide;
 
 pub use advice::advise;
 pub use launch::{LaunchUse, judge_launch, measure};
@@ -31,3 +32,4 @@ pub use program::{LAUNCHES_ADVISED, LAUNCHES_SOURCE, ProgramUse, args_fault, jud
 pub use render::render;
 pub use resource::{Resource, ResourceKind};
 pub use setup::{CompilerOptions, ObjectSize, Setup};
+pub use wide::{Narrow, Panel, Wide, factors, widen};

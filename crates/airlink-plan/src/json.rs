@@ -5,7 +5,7 @@ use airlink_diag::render::{JsonFinding, to_json};
 use airlink_graph::LaunchGraph;
 use serde::Serialize;
 
-use crate::{ArgPlan, CallPlan, ElfResources, Plan, Rename, RowSplitPlan, SplitPlan};
+use crate::{ArgPlan, CallPlan, ElfResources, NSplitPlan, Plan, Rename, RowSplitPlan, SplitPlan};
 
 /// What `airlink plan --format json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -19,6 +19,8 @@ pub struct PlanJson<'p> {
     pub moves: Vec<MoveJson<'p>>,
     pub renames: Vec<&'p Rename>,
     pub splits: Vec<&'p SplitPlan>,
+    /// Launches that are spread over more columns.
+    pub n_splits: Vec<&'p NSplitPlan>,
     /// Launches that are cut into several.
     pub row_splits: Vec<&'p RowSplitPlan>,
     pub findings: Vec<JsonFinding>,
@@ -81,6 +83,7 @@ pub fn plan_json<'p>(plan: &'p Plan, graph: &'p LaunchGraph, findings: &Findings
         moves: plan.moves.iter().map(|m| MoveJson { step: &m.step, before: &m.before }).collect(),
         renames: plan.elfs.iter().flat_map(|e| &e.renames).collect(),
         splits: plan.elfs.iter().flat_map(|e| &e.splits).collect(),
+        n_splits: plan.elfs.iter().flat_map(|e| &e.n_splits).collect(),
         row_splits: plan.elfs.iter().flat_map(|e| &e.row_splits).collect(),
         findings: findings.in_file_order().into_iter().map(|f| to_json(f, &findings.sources)).collect(),
     }

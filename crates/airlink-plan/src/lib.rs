@@ -5,6 +5,7 @@
 
 mod allocator;
 mod args;
+mod columns;
 mod cuts;
 mod externs;
 mod hazards;
@@ -27,8 +28,9 @@ pub use make::plan;
 pub use map::{LinkMap, MapArgument, MapCut, MapLaunch, MapObject, MapView, link_map};
 pub use plan::{
     Across, ArgPlan, CallPlan, CutReason, ElfPlan, ElfResources, EntryPlan, ExternPlan, ExternUse, FoundObject,
-    FoundObjects, LaunchPlan, LaunchResources, LocalRename, ObjectIdx, ObjectInfo, ObjectPlan, ObjectSymbol, Objective,
-    OperandPlan, Plan, PlanOptions, Rename, RenameKind, RowPiece, RowSplitPlan, Signature, SplitPlan,
+    FoundObjects, LaunchPlan, LaunchResources, LocalRename, NSplitPlan, ObjectIdx, ObjectInfo, ObjectPlan,
+    ObjectSymbol, Objective, OperandPlan, Plan, PlanOptions, Rename, RenameKind, RowPiece, RowSplitPlan, Signature,
+    SplitPlan,
 };
 pub use render::render;
 pub use report::{Outcome, OutputFile, dot, html, log};

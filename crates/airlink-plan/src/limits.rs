@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use airlink_device::{Device, Profile};
 use airlink_diag::{Code, Finding, Findings, Severity, Span};
-use airlink_graph::{ElfEntry, LaunchGraph, LaunchIdx, PingPong};
+use airlink_graph::{ElfEntry, Launch, LaunchGraph, LaunchIdx, NSplit, PingPong};
 use airlink_kernel::{KernelSummary, Traffic};
 use airlink_limits::{CompilerOptions, LaunchUse, ObjectSize, Setup, advise, judge_launch, judge_program};
 use indexmap::IndexMap;
 
-use crate::{ElfPlan, ElfResources, LaunchResources, PlanOptions, RowSplitPlan, rows};
+use crate::{ElfPlan, ElfResources, LaunchResources, NSplitPlan, PlanOptions, RowSplitPlan, columns, rows};
 
 /// The device whose limits count; none where nobody names one.
 pub(crate) fn device(graph: &LaunchGraph, options: &PlanOptions) -> Option<&'static Device> {
@@ -19,8 +19,8 @@ pub(crate) fn device(graph: &LaunchGraph, options: &PlanOptions) -> Option<&'sta
 }
 
 /// What one judgement holds for: the `[[elf]]` whose options count, the kernel, its function, the launch op, the range of
-/// its grid, and its objects.
-type Key<'a> = (Option<&'a str>, &'a str, usize, usize, Option<(u64, u64)>, BTreeMap<String, ObjectSize>);
+/// its grid, the factor of its columns, and its objects.
+type Key<'a> = (Option<&'a str>, &'a str, usize, usize, Option<(u64, u64)>, u64, BTreeMap<String, ObjectSize>);
 
 /// The limits of one device for one graph. A kernel that several launches share is judged once, and says its piece once.
 pub(crate) struct Limits<'a> {
@@ -30,7 +30,8 @@ pub(crate) struct Limits<'a> {
     options: &'a PlanOptions,
     /// By launch: the `[[elf]]` that lists it.
     entries: Vec<Option<&'a ElfEntry>>,
-    /// By launch; empty before rows are split.
+    /// By launch; empty before launches are split.
+    n_splits: Vec<Vec<NSplitPlan>>,
     row_splits: Vec<Vec<RowSplitPlan>>,
     judged: BTreeMap<Key<'a>, LaunchUse>,
 }
@@ -47,7 +48,16 @@ impl<'a> Limits<'a> {
             by_name.extend(entry.launches.value.iter().map(|l| (l.value.as_str(), entry)));
         }
         let entries = graph.launches.iter().map(|l| by_name.get(l.name.value.as_str()).copied()).collect();
-        Limits { graph, kernels, device, options, entries, row_splits: Vec::new(), judged: BTreeMap::new() }
+        Limits {
+            graph,
+            kernels,
+            device,
+            options,
+            entries,
+            n_splits: Vec::new(),
+            row_splits: Vec::new(),
+            judged: BTreeMap::new(),
+        }
     }
 
     pub fn profile(&self) -> &'static Profile {
@@ -60,8 +70,15 @@ impl<'a> Limits<'a> {
         Setup { objects, ..self.setup(self.entries[index.0]) }
     }
 
-    /// From here on launches are judged piece by piece.
-    pub fn split(&mut self, row_splits: &[Vec<RowSplitPlan>]) {
+    /// Whether the same options and objects count for two launches.
+    pub fn are_alike(&self, a: LaunchIdx, b: LaunchIdx) -> bool {
+        let (a, b) = (self.setup_of(a), self.setup_of(b));
+        a.options == b.options && a.objects == b.objects
+    }
+
+    /// From here on launches are judged as they are split, piece by piece.
+    pub fn split(&mut self, n_splits: &[Vec<NSplitPlan>], row_splits: &[Vec<RowSplitPlan>]) {
+        self.n_splits = n_splits.to_vec();
         self.row_splits = row_splits.to_vec();
     }
 
@@ -90,21 +107,25 @@ impl<'a> Limits<'a> {
                 _ => format!("{}.{}", launch.name.value, i + 1),
             };
             let split = self.row_splits.get(index.0).and_then(|s| s.iter().find(|s| s.entry == i));
-            let pieces = rows::traffic_of_pieces(&summary.traffic, split);
+            let wide = self.n_splits.get(index.0).and_then(|s| s.iter().find(|s| s.entry == i));
+            let factor = wide.map_or(1, |s| s.factor);
+            let traffic = columns::wide_traffic(&summary.traffic, wide);
+            let pieces = rows::traffic_of_pieces(traffic, split);
             let suffixes = split.map_or(vec![String::new()], RowSplitPlan::suffixes);
             // What is wrong with one piece is wrong with the others, at the same place.
             let mut said: Vec<(Code, Option<Span>)> = Vec::new();
             for ((range, traffic), suffix) in pieces.into_iter().zip(suffixes) {
                 let name = format!("{name}{suffix}");
                 let kernel = launch.kernel.value.as_str();
-                let key = (options_of, kernel, launch.function, i, range, setup.objects.clone());
+                let key = (options_of, kernel, launch.function, i, range, factor, setup.objects.clone());
                 let used = match self.judged.get(&key) {
                     Some(used) => used.clone(),
                     None => {
                         let used = judge_launch(&name, &traffic, &setup);
                         let is_new = |f: &&Finding| !said.contains(&(f.code, f.primary_span()));
                         used.findings.iter().filter(is_new).for_each(|f| push(f.clone(), options, findings));
-                        if range.is_none() && options.wants_advice {
+                        let is_off = options.has_no_n_split || n_split_of(launch) == NSplit::Off;
+                        if is_off && range.is_none() && options.wants_advice {
                             advise(&used, &traffic, &setup).into_iter().for_each(|f| findings.push(f));
                         }
                         self.judged.insert(key, used.clone());
@@ -164,6 +185,10 @@ impl<'a> Limits<'a> {
             ..Setup::new(*self.device)
         }
     }
+}
+
+fn n_split_of(launch: &Launch) -> NSplit {
+    launch.n_split.as_ref().map_or(NSplit::Auto, |n| n.value)
 }
 
 /// Sizes of a launch's kernel objects, by the name under which herds link with them.

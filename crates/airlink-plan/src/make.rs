@@ -5,6 +5,7 @@ use airlink_graph::{BufferIdx, ElfRoles, LaunchGraph, LaunchIdx, ViewIdx, index_
 use airlink_kernel::KernelSummary;
 use indexmap::{IndexMap, IndexSet};
 
+use crate::columns;
 use crate::cuts::{Cut, CutLimits, cut};
 use crate::externs::{ElfExterns, externs};
 use crate::kernel_use::KernelUses;
@@ -14,14 +15,14 @@ use crate::rows;
 use crate::splits::splits;
 use crate::variants::{Variants, variants};
 use crate::{
-    ArgPlan, CallPlan, ElfPlan, FoundObjects, LaunchPlan, NameAllocator, OperandPlan, Plan, PlanOptions, Rename,
-    RenameKind, RowSplitPlan, args, hazards, limits,
+    ArgPlan, CallPlan, ElfPlan, FoundObjects, LaunchPlan, NSplitPlan, NameAllocator, OperandPlan, Plan, PlanOptions,
+    Rename, RenameKind, RowSplitPlan, args, hazards, limits,
 };
 
 /// Decides how the launches of `graph` become ELFs: cuts, arguments, names, object variants. `kernels` are keyed by
 /// their paths as the graph spells them.
 ///
-/// Errors: AL0215 to AL0218, AL0224, AL0504 about cuts and arguments; AL0503, AL0505, AL0506 about splits; AL0401, AL0402,
+/// Errors: AL0215 to AL0218, AL0224, AL0504 about cuts and arguments; AL0503, AL0505, AL0506, AL0510, AL0511 about splits; AL0401, AL0402,
 /// AL0406 about names.
 /// AL03 about limits of the device, as warnings where [`PlanOptions::limits_only_warn`] says so.
 /// Warnings: AL0213, AL0226, AL0227, AL0405. Notes: AL0214, AL0508.
@@ -35,16 +36,16 @@ pub fn plan(
     let uses = KernelUses::new(graph, kernels, findings);
     // Each part says what it has to say before the first failure ends the plan.
     let mut limits = limits::device(graph, options).map(|d| Limits::new(graph, kernels, d, options));
-    let row_splits = match &uses {
-        Ok(uses) => rows::splits(graph, uses, limits.as_ref(), options, findings),
+    let both = match &uses {
+        Ok(uses) => grid_splits(graph, uses, limits.as_ref(), options, findings),
         Err(reported) => Err(*reported),
     };
-    let cut_limits = cut_limits(graph, &mut limits, row_splits.as_deref().unwrap_or_default(), findings);
+    let cut_limits = cut_limits(graph, &mut limits, both.as_ref().ok(), findings);
     let cuts = cut(graph, cut_limits, options, findings);
     let uses = uses?;
     note_wrapped(graph, &uses, findings);
     let variants = variants(graph, &uses, objects, findings);
-    let (cuts, row_splits) = (cuts?, row_splits?);
+    let (cuts, (n_splits, row_splits)) = (cuts?, both?);
     hazards::report(graph, &cuts, findings);
     let (roles, calls) = roles_of(graph, &cuts, findings);
     let args: Vec<_> = cuts.iter().zip(&roles).map(|(cut, roles)| args::args(graph, cut, roles, findings)).collect();
@@ -57,10 +58,12 @@ pub fn plan(
         let calls = calls.into_iter().map(|c| c.of_args(&args)).collect();
         let mut elf = elf(graph, cut, roles, args, externs?, &uses, &variants);
         elf.calls = calls;
+        elf.n_splits = elf.launches.iter().flat_map(|l| n_splits[l.launch.0].iter().cloned()).collect();
         rows::take(&mut elf, &uses, &row_splits);
         let of = |l: &LaunchPlan| {
             let setup = limits.as_ref().map(|s| s.setup_of(l.launch));
-            splits(graph, l.launch, uses.of(l.launch), setup.as_ref(), options, findings)
+            let entries = columns::wide_entries(&uses.of(l.launch).function.entries, &n_splits[l.launch.0]);
+            splits(graph, l.launch, uses.of(l.launch), &entries, setup.as_ref(), options, findings)
         };
         // All of them speak before the first failure ends the plan.
         let all: Vec<_> = elf.launches.iter().map(of).collect();
@@ -88,13 +91,30 @@ pub fn plan(
     })
 }
 
+/// The splits of each launch that change its grid: over more columns, and what is left into several launches.
+type GridSplits = (Vec<Vec<NSplitPlan>>, Vec<Vec<RowSplitPlan>>);
+
+fn grid_splits(
+    graph: &LaunchGraph,
+    uses: &KernelUses<'_>,
+    limits: Option<&Limits<'_>>,
+    options: &PlanOptions,
+    findings: &mut Findings,
+) -> Result<GridSplits, Reported> {
+    let wide = columns::splits(graph, uses, limits, options, findings);
+    let narrow = vec![Vec::new(); graph.launches.len()];
+    let rows = rows::splits(graph, uses, wide.as_ref().unwrap_or(&narrow), limits, options, findings);
+    Ok((wide?, rows?))
+}
+
 /// What the cutter is to know of the device and of the launches as they are split.
 fn cut_limits(
     graph: &LaunchGraph,
     limits: &mut Option<Limits<'_>>,
-    row_splits: &[Vec<RowSplitPlan>],
+    splits: Option<&GridSplits>,
     findings: &mut Findings,
 ) -> CutLimits {
+    let (n_splits, row_splits) = splits.map_or((&[][..], &[][..]), |(n, rows)| (n, rows));
     let pieces = |index: usize| -> u64 {
         let more = row_splits.get(index).map_or(&[][..], Vec::as_slice).iter().map(|s| s.pieces.len() as u64 - 1);
         graph.launches[index].entry_count as u64 + more.sum::<u64>()
@@ -102,7 +122,7 @@ fn cut_limits(
     let launch_ops = (0..graph.launches.len()).map(pieces).collect();
     match limits {
         Some(limits) => {
-            limits.split(row_splits);
+            limits.split(n_splits, row_splits);
             CutLimits {
                 device: Some(limits.device),
                 has_parity_rule: limits.profile().has_pdi_parity_rule.is_on,
@@ -213,6 +233,7 @@ fn elf(
         renames,
         views: views.into_iter().collect(),
         splits: Vec::new(),
+        n_splits: Vec::new(),
         row_splits: Vec::new(),
         resources: None,
     }

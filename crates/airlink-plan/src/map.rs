@@ -5,7 +5,9 @@ use airlink_kernel::KernelSummary;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::{ElfPlan, ElfResources, FoundObject, LaunchPlan, ObjectPlan, Plan, Rename, RowSplitPlan, SplitPlan};
+use crate::{
+    ElfPlan, ElfResources, FoundObject, LaunchPlan, NSplitPlan, ObjectPlan, Plan, Rename, RowSplitPlan, SplitPlan,
+};
 
 /// What was linked into an ELF, from which files, under which names. Paths are relative to the graph, as it spells
 /// them.
@@ -28,6 +30,8 @@ pub struct LinkMap {
     pub objects: Vec<MapObject>,
     pub renames: Vec<Rename>,
     pub splits: Vec<SplitPlan>,
+    /// Launches that are spread over more columns.
+    pub n_splits: Vec<NSplitPlan>,
     /// Launches that are cut into several over consecutive ranges of their grid.
     pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of its device; null where no device is named.
@@ -129,6 +133,7 @@ pub fn link_map(
         objects: elf.objects.iter().map(|o| object(&plan.objects[o.0])).collect(),
         renames: elf.renames.clone(),
         splits: elf.splits.clone(),
+        n_splits: elf.n_splits.clone(),
         row_splits: elf.row_splits.clone(),
         resources: elf.resources.clone(),
         cuts: previous.into_iter().chain([elf]).filter_map(cut).collect(),

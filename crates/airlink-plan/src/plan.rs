@@ -1,10 +1,12 @@
 //! The plan itself: what is to be built, as data.
 
+mod columns;
 mod cut;
 mod input;
 mod names;
 mod rows;
 
+pub use columns::NSplitPlan;
 pub(crate) use cut::bytes;
 pub use cut::{Across, CallPlan, CutReason};
 pub use input::{FoundObjects, ObjectInfo, Objective, PlanOptions};
@@ -61,7 +63,9 @@ pub struct ElfPlan {
     pub views: Vec<ViewIdx>,
     /// Transfers that are split.
     pub splits: Vec<SplitPlan>,
-    /// Launches that are cut into several.
+    /// Launches that are spread over more columns.
+    pub n_splits: Vec<NSplitPlan>,
+    /// Launches that are cut into several, as they are after those.
     pub row_splits: Vec<RowSplitPlan>,
     /// What it takes of the device; none where no device is named.
     pub resources: Option<ElfResources>,

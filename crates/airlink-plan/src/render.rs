@@ -58,6 +58,10 @@ fn render_elf(out: &mut String, plan: &Plan, elf: &ElfPlan, graph: &LaunchGraph)
         let text = format!("{}: {} into {} parts: {}", split.launch, split.extent, split.parts, split.reason);
         list(out, "split", &[vec![text], changes(&split.before, &split.after)].concat());
     }
+    for split in &elf.n_splits {
+        let text = format!("{}: {} into {}: {}", split.launch, split.narrow(), split.wide(), split.reason);
+        list(out, "columns", &[vec![text], changes(&split.before, &split.after)].concat());
+    }
     for split in &elf.row_splits {
         list(out, "rows", &row_split_items(split));
     }

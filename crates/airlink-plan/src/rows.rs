@@ -6,7 +6,7 @@ mod names;
 
 use std::borrow::Cow;
 
-use airlink_diag::{Finding, Findings, Reported, Severity, codes};
+use airlink_diag::{Finding, Findings, Reported, Severity, Span, codes};
 use airlink_graph::{Launch, LaunchGraph, LaunchIdx, RowSplit};
 use airlink_kernel::{EntrySummary, Traffic};
 use airlink_limits::{LaunchUse, Resource, ResourceKind, Setup, measure};
@@ -14,8 +14,9 @@ use indexmap::IndexMap;
 
 use crate::kernel_use::KernelUses;
 use crate::limits::Limits;
-use crate::{ElfPlan, PlanOptions, RowPiece, RowSplitPlan};
+use crate::{ElfPlan, NSplitPlan, PlanOptions, RowPiece, RowSplitPlan, columns};
 use choice::{launch_counts, pieces};
+pub(crate) use legal::shares_alike;
 use legal::{Cut, Refusal, dimension};
 
 /// Launches into which one is cut at most. Each is a configuration of the device, and mlir-air's compiler advises 8 in
@@ -26,13 +27,14 @@ const LAUNCHES_MAX: u64 = 64;
 const SHOWN: [ResourceKind; 4] =
     [ResourceKind::ShimBds, ResourceKind::PushRuns, ResourceKind::L1Bytes, ResourceKind::L2Bytes];
 
-/// The row splits of each launch: those that the graph asks for, and those without which it repeats a push too often.
+/// The row splits of each launch, as its split over columns leaves it: those that the graph asks for, and those without which it repeats a push too often.
 /// Launches of one kernel under the same options are split alike, and say their piece once.
 ///
 /// Errors: AL0505, AL0506. Notes: AL0506.
 pub(crate) fn splits(
     graph: &LaunchGraph,
     uses: &KernelUses<'_>,
+    n_splits: &[Vec<NSplitPlan>],
     limits: Option<&Limits<'_>>,
     options: &PlanOptions,
     findings: &mut Findings,
@@ -44,11 +46,14 @@ pub(crate) fn splits(
     for (index, launch) in graph.launches.iter().enumerate() {
         let setup = limits.map(|l| l.setup_of(LaunchIdx(index)));
         let alike = looked.entry((launch.kernel.value.as_str(), launch.function)).or_default();
+        let factors = |index: usize| n_splits[index].iter().map(|s| (s.entry, s.factor)).collect::<Vec<_>>();
         let is_alike = |other: &&usize| {
-            let other_setup = limits.map(|l| l.setup_of(LaunchIdx(**other)));
+            let twin = graph.launch(LaunchIdx(**other));
             let choice = |l: &Launch| l.row_split.as_ref().map(|r| r.value);
-            choice(graph.launch(LaunchIdx(**other))) == choice(launch)
-                && other_setup.zip(setup.as_ref()).is_none_or(|(a, b)| a.options == b.options && a.objects == b.objects)
+            choice(twin) == choice(launch)
+                && factors(**other) == factors(index)
+                && shares_alike(twin, launch)
+                && limits.is_none_or(|l| l.are_alike(LaunchIdx(**other), LaunchIdx(index)))
         };
         if let Some(&twin) = alike.iter().find(is_alike) {
             let rename = |s: &RowSplitPlan| RowSplitPlan { launch: launch.name.value.clone(), ..s.clone() };
@@ -56,8 +61,8 @@ pub(crate) fn splits(
             continue;
         }
         alike.push(index);
-        let entries = &uses.of(LaunchIdx(index)).function.entries;
-        all.push(of_launch(launch, entries, setup.as_ref(), options, findings).unwrap_or_else(|reported| {
+        let entries = columns::wide_entries(&uses.of(LaunchIdx(index)).function.entries, &n_splits[index]);
+        all.push(of_launch(launch, &entries, setup.as_ref(), options, findings).unwrap_or_else(|reported| {
             failed = Some(reported);
             Vec::new()
         }));
@@ -74,11 +79,11 @@ pub(crate) fn take(elf: &mut ElfPlan, uses: &KernelUses<'_>, all: &[Vec<RowSplit
 
 /// One per piece: its range of points (none for a whole launch) and its traffic.
 pub(crate) fn traffic_of_pieces<'t>(
-    traffic: &'t Traffic,
+    traffic: Cow<'t, Traffic>,
     split: Option<&RowSplitPlan>,
 ) -> Vec<(Option<(u64, u64)>, Cow<'t, Traffic>)> {
-    let Some(split) = split else { return vec![(None, Cow::Borrowed(traffic))] };
-    let of = |p: &RowPiece| part(traffic, split.dimension, p).map(|t| (Some((p.first, p.count)), Cow::Owned(t)));
+    let Some(split) = split else { return vec![(None, traffic)] };
+    let of = |p: &RowPiece| part(&traffic, split.dimension, p).map(|t| (Some((p.first, p.count)), Cow::Owned(t)));
     split.pieces.iter().filter_map(of).collect()
 }
 
@@ -124,6 +129,14 @@ fn of_launch(
             Ok(splits)
         }
     }
+}
+
+/// Whether a launch is a pure loop over its points, whose order then does not matter.
+///
+/// # Errors
+/// Why it is none, and where.
+pub(crate) fn point_loop(launch: &Launch, entry: &EntrySummary) -> Result<(), (String, Span)> {
+    dimension(launch, entry).map(drop).map_err(|refusal| (refusal.text, refusal.span))
 }
 
 /// Where the grid of a launch can be cut. The offsets of its last point are numbers that the model can hold, and so are

@@ -21,13 +21,15 @@ struct Candidate<'k> {
     what: &'k Transfer,
 }
 
-/// The splits of one launch, with what it takes of the device before and after where `setup` says of which. What cannot be split is an error.
+/// The splits of one launch, with what it takes of the device before and after where `setup` says of which. `entries` are
+/// those of its kernel as other splits leave them. What cannot be split is an error.
 ///
 /// Errors: AL0503.
 pub(crate) fn splits(
     graph: &LaunchGraph,
     index: LaunchIdx,
     kernel: &KernelUse<'_>,
+    entries: &[EntrySummary],
     setup: Option<&Setup>,
     options: &PlanOptions,
     findings: &mut Findings,
@@ -56,7 +58,8 @@ pub(crate) fn splits(
             }),
         };
         let Some(parts) = parts else { continue };
-        let (before, after) = setup.map_or_else(Default::default, |s| effect(&launch.name.value, kernel, &c, parts, s));
+        let (before, after) =
+            setup.map_or_else(Default::default, |s| effect(&launch.name.value, entries, &c, parts, s));
         list.push(SplitPlan {
             before,
             after,
@@ -79,12 +82,12 @@ pub(crate) fn splits(
 /// What the launch takes with the transfer as it is and in `parts`.
 fn effect(
     name: &str,
-    kernel: &KernelUse<'_>,
+    entries: &[EntrySummary],
     c: &Candidate<'_>,
     parts: u64,
     setup: &Setup,
 ) -> (Vec<Resource>, Vec<Resource>) {
-    let whole = &kernel.function.entries[c.entry].traffic;
+    let whole = &entries[c.entry].traffic;
     let mut split = whole.clone();
     if let Some(side) = split.transfers[c.transfer].source.as_mut() {
         let each = c.k / parts;

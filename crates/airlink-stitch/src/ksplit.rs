@@ -8,14 +8,7 @@ use crate::offsets::{is_memref, read_lists, write_lists};
 
 /// Splits the source of one transfer below `entry`, by its position there in text order; nothing where it is not there.
 pub(crate) fn split<'c>(ir: &'c Ir, entry: OperationRef<'c, 'c>, plan: &SplitPlan) -> Option<()> {
-    let mut transfers = Vec::new();
-    walk(entry, &mut |op| {
-        if matches!(name(op), "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get") {
-            transfers.push(op);
-        }
-        Walk::Into
-    });
-    let op = *transfers.get(plan.transfer).filter(|op| name(**op) == "air.dma_memcpy_nd")?;
+    let op = *transfers(entry).get(plan.transfer).filter(|op| name(**op) == "air.dma_memcpy_nd")?;
     // The destination stands before the source.
     let source = op.operands().filter(|v| is_memref(*v)).nth(1)?;
     let [mut offsets, mut sizes, mut strides] = read_lists(op, "src", source)?;
@@ -28,4 +21,16 @@ pub(crate) fn split<'c>(ir: &'c Ir, entry: OperationRef<'c, 'c>, plan: &SplitPla
     sizes[at + 1] = extent / parts;
     write_lists(ir, op, "src", &[offsets, sizes, strides]);
     Some(())
+}
+
+/// The transfers at and below a launch, in text order.
+pub(crate) fn transfers<'c>(entry: OperationRef<'c, 'c>) -> Vec<OperationRef<'c, 'c>> {
+    let mut transfers = Vec::new();
+    walk(entry, &mut |op| {
+        if matches!(name(op), "air.dma_memcpy_nd" | "air.channel.put" | "air.channel.get") {
+            transfers.push(op);
+        }
+        Walk::Into
+    });
+    transfers
 }

@@ -9,7 +9,7 @@ use airlink_ir::melior::ir::{Block, Location, RegionLike, RegionRef};
 use airlink_ir::{BlockRef, Module, OperationRef, attr, children, collect, function_body, name};
 use airlink_plan::{ElfPlan, LaunchPlan};
 
-use crate::{Fused, ksplit, names, offsets, rows, wrap};
+use crate::{Fused, columns, ksplit, names, offsets, rows, wrap};
 
 impl<'c> Fused<'c> {
     /// Clones the kernel, gives the clone the plan's names, wraps what is bare, and moves it here.
@@ -53,6 +53,9 @@ impl<'c> Fused<'c> {
             }
         }
         for (i, entry) in entries.iter().enumerate() {
+            if let Some(split) = elf.n_split(&plan.name, i) {
+                columns::widen(self.ir, *entry, split, elf.row_split(&plan.name, i).is_none());
+            }
             if let Some(split) = elf.row_split(&plan.name, i) {
                 rows::split(self.ir, *entry, split, plan);
             }

@@ -2,6 +2,7 @@
 //! and every wire stands in the plan.
 
 mod attributes;
+mod columns;
 mod fused;
 mod ksplit;
 mod launch;

@@ -18,15 +18,13 @@ pub(crate) fn split<'c>(
     split: &RowSplitPlan,
     plan: &LaunchPlan,
 ) -> Option<()> {
-    let extent = hierarchy_size_range(entry).nth(split.dimension)?;
     let block = entry.block()?;
     for piece in &split.pieces {
-        let count = constant(ir, piece.count, entry.location())?;
-        let count = block.insert_operation_before(entry, count);
         let copy = edit::untied(block.insert_operation_before(entry, (*entry).clone()));
-        edit::set_operand(copy, extent, count.result(0).ok()?.into());
+        set_extent(ir, copy, split.dimension, piece.count)?;
         if piece.first > 0 {
-            begin_at(ir, copy, split.dimension, piece.first)?;
+            // The points before the piece are added for everything in its body.
+            change_id(ir, copy, split.dimension, &format!("s0 + {}", piece.first))?;
         }
         names::of_piece(ir, copy, plan, &piece.names);
     }
@@ -43,12 +41,20 @@ fn constant<'c>(ir: &'c Ir, value: u64, at: Location<'c>) -> Option<airlink_ir::
         .ok()
 }
 
-/// Adds the points before the piece to its launch id, for everything in its body.
-fn begin_at<'c>(ir: &'c Ir, launch: OperationRef<'c, 'c>, dimension: usize, first: u64) -> Option<()> {
+/// Gives a launch, segment or herd another extent, by a constant of its own in front of it.
+pub(crate) fn set_extent<'c>(ir: &'c Ir, op: OperationRef<'c, 'c>, dimension: usize, value: u64) -> Option<()> {
+    let position = hierarchy_size_range(op).nth(dimension)?;
+    let value = op.block()?.insert_operation_before(op, constant(ir, value, op.location())?);
+    edit::set_operand(op, position, value.result(0).ok()?.into());
+    Some(())
+}
+
+/// Puts a function of a launch id, `s0`, in its place for everything in the body.
+pub(crate) fn change_id<'c>(ir: &'c Ir, launch: OperationRef<'c, 'c>, dimension: usize, to: &str) -> Option<()> {
     let body = edit::untied_block(function_body(launch)?);
     let id = body.argument(dimension).ok()?.into();
     // A map over a symbol, as kernels themselves compute offsets from ids: `affine.apply`s compose.
-    let map = Attribute::parse(ir.context(), &format!("affine_map<()[s0] -> (s0 + {first})>"))?;
+    let map = Attribute::parse(ir.context(), &format!("affine_map<()[s0] -> ({to})>"))?;
     let apply = OperationBuilder::new("affine.apply", launch.location())
         .add_attributes(&[(Identifier::new(ir.context(), "map"), map)])
         .add_operands(&[id])

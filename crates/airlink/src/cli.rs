@@ -287,6 +287,9 @@ pub struct Shared {
     /// Whether transfers whose K is above 8160 are split.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub k_split: SplitChoice,
+    /// Whether matrix-vector products are spread over columns that their herds leave unused.
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub n_split: SplitChoice,
     /// Whether launches that repeat a push too often are cut into several.
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub row_split: SplitChoice,

@@ -30,19 +30,24 @@ impl<'c, 'a> Same<'c, 'a> {
 
     /// Judges one list of an access whose memref is at an offset; `None` if it is at none and the list must be equal.
     pub(super) fn shifted_list(&self, a: OperationRef<'c, 'a>, b: OperationRef<'c, 'a>, key: &str) -> Option<bool> {
-        if (self.offsets.is_empty() && self.splits.is_empty()) || !key.starts_with("static_") {
+        let is_plain = self.offsets.is_empty() && self.splits.is_empty() && self.panels.is_empty();
+        if is_plain || !key.starts_with("static_") {
             return None;
         }
         let side = key.split('_').nth(1)?;
         let memref = memref_of(a, side)?;
         let parts = self.splits.get(&(a.to_raw().ptr as usize)).copied().filter(|_| side == "src");
         let offset = self.offsets.get(&identity(memref)).copied();
-        if parts.is_none() && offset.is_none() {
+        let rows = self.panels.get(&(a.to_raw().ptr as usize)).and_then(|p| p.of(a, side, memref));
+        if parts.is_none() && offset.is_none() && rows.is_none() {
             return None;
         }
         let elements = offset.unwrap_or(0);
         let is_shifted = || {
-            let before = split(access(a, side, memref)?, parts)?;
+            let mut before = split(access(a, side, memref)?, parts)?;
+            if let Some((dimension, factor)) = rows {
+                widen(&mut before, dimension, factor)?;
+            }
             let mut after = access(b, side, memref)?;
             let mut shift = 0i64;
             // A dimension of one element adds a constant.
@@ -78,6 +83,15 @@ fn split(mut access: Access, parts: Option<u64>) -> Option<Access> {
     }
     access.splice(at..=at, [[0, parts, size / parts], [offset, size / parts, 1]]);
     Some(access)
+}
+
+/// `factor` times the steps in a dimension, counted from the innermost, with nothing around it.
+fn widen(access: &mut Access, dimension: usize, factor: i64) -> Option<()> {
+    let at = access.len().checked_sub(dimension + 1)?;
+    let is_outermost = access[..at].iter().all(|[_, size, _]| *size == 1);
+    let [_, size, stride] = &mut access[at];
+    *size = size.checked_mul(factor).filter(|_| *stride > 0 && is_outermost)?;
+    Some(())
 }
 
 /// The memref of one side of a transfer: a DMA's destination stands before its source.

@@ -1,3 +1,4 @@
+mod columns;
 mod diff;
 mod mutants;
 mod programs;

@@ -194,6 +194,22 @@ fn another_number_of_parts(elf: &mut ElfPlan) -> Option<&'static str> {
     Some("plan: another number of parts")
 }
 
+/// No more columns, or others than the module has, or other panels.
+fn another_width(elf: &mut ElfPlan, random: &mut Random) -> Option<&'static str> {
+    let at = random.below(elf.n_splits.len());
+    let split = elf.n_splits.get_mut(at)?;
+    match random.below(7) {
+        0 => split.factor += 1,
+        1 => split.columns += 1,
+        2 => split.points += split.factor,
+        3 => split.dimension += 1,
+        4 => drop(split.panels.pop()),
+        5 => split.panels.first_mut()?.l3_dimension += 1,
+        _ => drop(elf.n_splits.remove(at)),
+    }
+    Some("plan: another width")
+}
+
 /// No pieces, or others than the module has: fewer, longer, elsewhere or under another name.
 fn another_cut(elf: &mut ElfPlan, random: &mut Random) -> Option<&'static str> {
     let split = elf.row_splits.first_mut()?;
@@ -236,7 +252,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
     let (first, second) = (random.below(count), random.below(count));
     let other_kernels = first != second && elf.launches[first].kernel != elf.launches[second].kernel;
     let launch = &mut elf.launches[first];
-    let kind = match random.below(16) {
+    let kind = match random.below(17) {
         14 => another_call_buffer(elf, random)?,
         15 => another_calls_launches(elf, random)?,
         0 => {
@@ -293,6 +309,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
         10 => elf.splits.pop().map(|_| "plan: a split less")?,
         11 => another_number_of_parts(elf)?,
         12 | 13 => another_cut(elf, random)?,
+        14 => another_width(elf, random)?,
         _ => return None,
     };
     Some((kind, plan))

@@ -67,10 +67,11 @@ fn step(
         }
     };
     let _ = writeln!(out, "[[{head}]]\nname = \"{name}\"\nkernel = \"{}\"\nargs = {args:?}", kernel.path);
-    match choices.below(13) {
+    match choices.below(14) {
         9 => out.push_str("fuse = \"never\"\n"),
         10 => out.push_str("k_split = 2\n"),
         12 => out.push_str("row_split = 2\n"),
+        13 => out.push_str("n_split = 2\n"),
         11 => {
             let (reads, writes) = (buffer(choices.below(TYPES.len()), choices), buffer(0, choices));
             let _ = writeln!(out, "[[host]]\nname = \"h{i}\"\nreads = [\"{reads}\"]\nwrites = [\"{writes}\"]");

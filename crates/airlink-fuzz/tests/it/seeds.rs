@@ -64,6 +64,7 @@ pub const TOML_WORDS: &[&[u8]] = &[
     b"fuse = \"never\"\n",
     b"k_split = 70\n",
     b"row_split = 5\n",
+    b"n_split = 2\n",
     b"partition = \"auto\"\n",
     b"func = \"k\"\n",
     b"ref = { a = \"b\" }\n",

@@ -18,7 +18,7 @@ pub struct Head {
 enum Template {
     Buffer(BufferEntry),
     View(ViewEntry),
-    Launch(LaunchEntry),
+    Launch(Box<LaunchEntry>),
     Host(HostEntry),
 }
 
@@ -33,7 +33,7 @@ impl Reader {
             templates.extend(match key {
                 "buffer" => entries::buffer_template(&mut item).map(Template::Buffer),
                 "view" => entries::view_template(&mut item).map(Template::View),
-                "launch" => entries::launch_template(&mut item).map(Template::Launch),
+                "launch" => entries::launch_template(&mut item).map(|l| Template::Launch(Box::new(l))),
                 _ => entries::host_template(&mut item).map(Template::Host),
             });
         }
@@ -90,7 +90,7 @@ impl Reader {
                 elf: l.elf.as_ref().map(at),
                 pdi: l.pdi.as_ref().map(at),
                 block,
-                ..l.clone()
+                ..(**l).clone()
             }))),
             Template::Host(h) => {
                 let (name, reads, writes) = (at(&h.name), all(&h.reads), all(&h.writes));

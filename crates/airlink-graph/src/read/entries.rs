@@ -8,8 +8,8 @@ use airlink_device::Device;
 
 use crate::words::{printable, quoted_list, suggest};
 use crate::{
-    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, Partition, PingPong, Placed, Role,
-    RowSplit, StepEntry, ViewEntry,
+    BufferEntry, CompilerOptions, ElfEntry, Fuse, HostEntry, KSplit, LaunchEntry, NSplit, Partition, PingPong, Placed,
+    Role, RowSplit, StepEntry, ViewEntry,
 };
 
 /// `[[launch]]` at the top level.
@@ -57,6 +57,14 @@ pub fn launch_template(table: &mut Table) -> Option<LaunchEntry> {
         };
         Placed::new(value, r.span)
     });
+    let n_split = table.integer_or_word("n_split", 1, &["auto", "off"]).map(|n| {
+        let value = match n.value {
+            Ok(factor) => NSplit::Factor(factor),
+            Err(0) => NSplit::Auto,
+            Err(_) => NSplit::Off,
+        };
+        Placed::new(value, n.span)
+    });
     let partition = table.integer_or_word("partition", 1, &["auto"]).map(|r| {
         let value = r.value.map_or(Partition::Auto, Partition::Launches);
         Placed::new(value, r.span)
@@ -75,6 +83,7 @@ pub fn launch_template(table: &mut Table) -> Option<LaunchEntry> {
         refs,
         k_split,
         row_split,
+        n_split,
         partition,
         fuse,
         elf,

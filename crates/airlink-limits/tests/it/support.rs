@@ -47,6 +47,7 @@ pub fn elementwise(shape: &Elementwise) -> Traffic {
         buffers: (0..=shape.inputs).map(|_| buffer(shape, span)).collect(),
         channels: Vec::new(),
         grid_obstacle: None,
+        width_obstacle: None,
     }
 }
 

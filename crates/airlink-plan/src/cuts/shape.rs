@@ -53,6 +53,7 @@ fn same_launch(graph: &LaunchGraph, a: &Launch, b: &Launch, in_a: &mut Numbers, 
         && values(&a.objects) == values(&b.objects)
         && values(&a.refs) == values(&b.refs)
         && a.k_split.as_ref().map(|k| k.value) == b.k_split.as_ref().map(|k| k.value)
+        && a.n_split.as_ref().map(|n| n.value) == b.n_split.as_ref().map(|n| n.value)
         && a.row_split.as_ref().map(|r| r.value) == b.row_split.as_ref().map(|r| r.value)
         && a.is_fuse_never() == b.is_fuse_never()
         && a.elf.as_ref().map(|e| &e.value) == b.elf.as_ref().map(|e| &e.value)

@@ -62,6 +62,8 @@ pub struct PlanOptions {
     pub unrolls: bool,
     /// No K is split, whatever the graph says.
     pub has_no_k_split: bool,
+    /// No launch is spread over more columns, whatever the graph says.
+    pub has_no_n_split: bool,
     /// No launch is cut into several, whatever the graph says.
     pub has_no_row_split: bool,
     /// Whether to note what a rebuild of a kernel would make better.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use airlink_diag::Findings;
 use airlink_diag::render::JsonFinding;
-use airlink_graph::{KSplit, LaunchGraph, RowSplit};
+use airlink_graph::{KSplit, LaunchGraph, NSplit, RowSplit};
 use indexmap::IndexSet;
 
 use super::names::{extern_renames, local_renames, objects, origin};
@@ -196,9 +196,15 @@ fn splits(out: &mut String, outcome: &Outcome<'_>, plan: &Plan, graph: &LaunchGr
     }
     let no_k = |l: &airlink_graph::Launch| l.k_split.as_ref().is_some_and(|k| k.value == KSplit::Off);
     let no_rows = |l: &airlink_graph::Launch| l.row_split.as_ref().is_some_and(|r| r.value == RowSplit::Off);
-    let is_off = |l: &&airlink_graph::Launch| no_k(l) || no_rows(l);
+    let no_n = |l: &airlink_graph::Launch| l.n_split.as_ref().is_some_and(|n| n.value == NSplit::Off);
+    let is_off = |l: &&airlink_graph::Launch| no_k(l) || no_n(l) || no_rows(l);
     for launch in graph.launches.iter().filter(is_off) {
-        for (is_off, what, key) in [(no_k(launch), "K", "k_split"), (no_rows(launch), "rows", "row_split")] {
+        let kinds = [
+            (no_k(launch), "K", "k_split"),
+            (no_n(launch), "columns", "n_split"),
+            (no_rows(launch), "rows", "row_split"),
+        ];
+        for (is_off, what, key) in kinds {
             let why = format!("the graph says `{key} = \"off\"`");
             let row =
                 [code(&launch.name.value), format!("off: {what}"), String::new(), String::new(), String::new(), why];
@@ -210,13 +216,16 @@ fn splits(out: &mut String, outcome: &Outcome<'_>, plan: &Plan, graph: &LaunchGr
     } else {
         table(out, ["launch", "outcome", "before", "after", "resources", "why"], &rows);
     }
-    if outcome.options.has_no_k_split {
-        out.push_str("\nK is split nowhere: `--k-split off`.\n");
+    let options = outcome.options;
+    let kinds = [
+        (options.has_no_k_split, "K is", "k"),
+        (options.has_no_n_split, "Columns are", "n"),
+        (options.has_no_row_split, "Rows are", "row"),
+    ];
+    for (_, what, key) in kinds.iter().filter(|(is_off, ..)| *is_off) {
+        let _ = writeln!(out, "\n{what} split nowhere: `--{key}-split off`.");
     }
-    if outcome.options.has_no_row_split {
-        out.push_str("\nRows are split nowhere: `--row-split off`.\n");
-    }
-    if !(outcome.options.has_no_k_split && outcome.options.has_no_row_split) {
+    if kinds.iter().any(|(is_off, ..)| !is_off) {
         let names = |elf: &ElfPlan| splits_shown(elf).iter().map(|s| s.launch.to_string()).collect::<Vec<_>>();
         let split: BTreeSet<String> = plan.elfs.iter().flat_map(names).collect();
         let all = plan.elfs.iter().flat_map(|e| &e.launches).map(|l| graph.launch(l.launch));

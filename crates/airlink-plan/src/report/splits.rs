@@ -32,13 +32,21 @@ impl SplitShown<'_> {
     }
 }
 
-/// The splits of an ELF: of K, then of rows, each in program order.
+/// The splits of an ELF: of K, over columns, then of rows, each in program order.
 pub(crate) fn splits_shown(elf: &ElfPlan) -> Vec<SplitShown<'_>> {
     let of_k = elf.splits.iter().map(|s| SplitShown {
         launch: &s.launch,
         what: format!("K of @{}", s.symbol),
         before: s.extent.to_string(),
         after: format!("{} x {}", s.parts, s.extent / s.parts.max(1)),
+        reason: &s.reason,
+        resources: s.before.iter().copied().zip(s.after.iter().copied()).collect(),
+    });
+    let of_columns = elf.n_splits.iter().map(|s| SplitShown {
+        launch: &s.launch,
+        what: "columns".to_string(),
+        before: s.narrow(),
+        after: s.wide(),
         reason: &s.reason,
         resources: s.before.iter().copied().zip(s.after.iter().copied()).collect(),
     });
@@ -50,5 +58,5 @@ pub(crate) fn splits_shown(elf: &ElfPlan) -> Vec<SplitShown<'_>> {
         reason: &s.reason,
         resources: s.before.iter().copied().zip(s.after.iter().copied()).collect(),
     });
-    of_k.chain(of_rows).collect()
+    of_k.chain(of_columns).chain(of_rows).collect()
 }

@@ -134,7 +134,7 @@ fn disjoint(
 }
 
 /// Whether two arguments of a kernel are the same memory in a launch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Shared {
     No,
     Same,
@@ -149,6 +149,13 @@ fn shared(a: usize, b: usize, launch: &Launch) -> Shared {
         () if x.view == y.view && x.ty == y.ty => Shared::Same,
         () => Shared::Overlap,
     }
+}
+
+/// Whether the arguments of two launches of one kernel share memory in the same way.
+pub(crate) fn shares_alike(a: &Launch, b: &Launch) -> bool {
+    let count = a.operands.len();
+    let same = |i: usize, j: usize| shared(i, j, a) == shared(i, j, b);
+    count == b.operands.len() && (0..count).all(|i| (i + 1..count).all(|j| same(i, j)))
 }
 
 /// Elements that an access covers at the launch point 0: `low..=high`; each further point is `step` elements on.

@@ -67,8 +67,14 @@ fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, real: &Plan) -> 
     }
     // Unsplit as well: what a split changes would show.
     let given = crate::limits::plan_options(invocation, &loaded.object_sizes);
-    let options =
-        PlanOptions { has_no_k_split: true, has_no_row_split: true, unrolls: true, max_launches: None, ..given };
+    let options = PlanOptions {
+        has_no_k_split: true,
+        has_no_n_split: true,
+        has_no_row_split: true,
+        unrolls: true,
+        max_launches: None,
+        ..given
+    };
     let mut findings = Findings::default();
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {

@@ -53,7 +53,7 @@ pub(super) fn shape(value: Value<'_, '_>) -> Option<Shape> {
         true => strides.into_iter().map(|s| (s != i64::MIN).then_some(s)).collect(),
         false => row_major(&parsed.shape),
     };
-    Some(Shape { memory: memory(&parsed), ty: parsed, strides })
+    Some(Shape { memory: parsed.memory(), ty: parsed, strides })
 }
 
 /// The strides of the identity layout, in elements.
@@ -70,15 +70,6 @@ fn row_major(shape: &[Option<u64>]) -> Vec<Option<i64>> {
         .collect();
     strides.reverse();
     strides
-}
-
-/// `1` is L2, `2` is L1, with or without a type; anything else is L3.
-fn memory(ty: &MemRefType) -> Memory {
-    match ty.space.as_deref().map(|s| s.split(':').next().unwrap_or_default().trim()) {
-        Some("1") => Memory::L2,
-        Some("2") => Memory::L1,
-        _ => Memory::L3,
-    }
 }
 
 /// Memrefs by the buffer that they are a part of and where in it they start.
