@@ -112,3 +112,46 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// Objects for the other machine hold what those for this one do; only a linker and a processor are missing.
+#[test]
+fn objects_for_aarch64_are_emitted_and_read() {
+    let out = tempfile::tempdir().expect("a folder");
+    let emit = |folder: &str, cpu: &str| {
+        let args = ["stitch", "channels.toml", "-o", folder, "--emit", "obj", "--cpu", cpu, "-q"];
+        airlink(&fixture("graphs"), &args).expect(0);
+        files(std::path::Path::new(folder))
+    };
+    let [here, there] = ["x86-64-v3", "aarch64"].map(|cpu| out.path().join(cpu).to_str().expect("plain").to_string());
+    let (kernels, objects) = (emit(&here, "x86-64-v3"), emit(&there, "aarch64"));
+    let names = |list: &[(String, Vec<u8>)]| list.iter().map(|(n, _)| n.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&objects), ["channels.elf.o", "mv.o", "silu_and_mul.o"]);
+    assert_eq!(names(&kernels), ["mv.o", "silu_and_mul.o"]);
+    // EM_AARCH64 of the ELF header.
+    assert!(objects.iter().all(|(_, bytes)| bytes[18..20] == 183u16.to_le_bytes()));
+    let symbols = |folder: &str, file: &str| -> serde_json::Value {
+        let text = airlink(std::path::Path::new(folder), &["inspect", file, "--format", "json"]).expect(0).stdout;
+        serde_json::from_str(&text).expect("JSON")
+    };
+    for (file, _) in &kernels {
+        let (x86, arm) = (symbols(&here, file), symbols(&there, file));
+        let defined = |v: &serde_json::Value| {
+            let all = v["object"]["symbols"].as_array().expect("symbols").clone();
+            let mut names: Vec<String> = all
+                .iter()
+                .filter(|s| s["binding"] == "global")
+                .map(|s| s["name"].as_str().expect("a name").to_string())
+                .collect();
+            names.sort();
+            names
+        };
+        assert!(!defined(&x86).is_empty(), "{x86}");
+        assert_eq!(defined(&x86), defined(&arm), "{file}");
+    }
+    let text = airlink(std::path::Path::new(&there), &["inspect", "channels.elf.o"]).expect(0).stdout;
+    assert!(text.contains("kernel object for AArch64") && text.contains("airlink_launch_3"), "{text}");
+    for args in [&["stitch", "nway.toml"][..], &["verify", "nway.toml"]] {
+        let outcome = airlink(&fixture("graphs"), &[args, &["--cpu", "aarch64"]].concat()).expect(2);
+        assert!(outcome.stderr.contains("makes objects that are not linked"), "{}", outcome.stderr);
+    }
+}

@@ -21,5 +21,5 @@ pub use link::Linker;
 pub use lower::{lower, lowered_text};
 pub use manifest::manifest;
 pub use objects::{KernelObject, ObjectInputs, kernel_objects};
-pub use options::HostOptions;
+pub use options::{HostOptions, Machine};
 pub use run::{Entered, Profile, RunInputs, RunOutput, profile, run};

@@ -109,8 +109,12 @@ pub(crate) fn object(
 ) -> Result<Vec<u8>, Reported> {
     run(ir, &mut module, ARITHMETIC, findings)?;
     run(ir, &mut module, TO_LLVM, findings)?;
-    let emit_options =
-        EmitOptions { triple: HostOptions::TRIPLE, cpu: options.cpu.name(), opt_level: 3, kind: EmitKind::Object };
+    let emit_options = EmitOptions {
+        triple: options.machine.triple(),
+        cpu: options.processor(),
+        opt_level: 3,
+        kind: EmitKind::Object,
+    };
     emit(ir, &module, emit_options).map_err(|(status, text)| {
         let (code, headline) = match status {
             EmitStatus::Leftover => (codes::AL0902, format!("the code of `{what}` would depend on the machine")),

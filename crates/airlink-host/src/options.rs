@@ -4,10 +4,32 @@ use std::path::PathBuf;
 
 use airlink_rt::CpuLevel;
 
+/// The machine that code is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Machine {
+    #[default]
+    X86_64,
+    /// Objects only: they are for an AArch64 linker, and were never run.
+    Aarch64,
+}
+
+impl Machine {
+    /// What `--cpu` calls the other machine.
+    pub const AARCH64: &'static str = "aarch64";
+
+    pub(crate) fn triple(self) -> &'static str {
+        match self {
+            Machine::X86_64 => "x86_64-unknown-linux-gnu",
+            Machine::Aarch64 => "aarch64-unknown-linux-gnu",
+        }
+    }
+}
+
 /// How host ELFs are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostOptions {
-    /// What the code may use; the manifest records it.
+    pub machine: Machine,
+    /// What the code may use on x86-64; the manifest records it.
     pub cpu: CpuLevel,
     /// The linker that the user asks for (`AIRLINK_LD`), before those that are looked for.
     pub linker: Option<PathBuf>,
@@ -21,13 +43,19 @@ pub struct HostOptions {
 
 impl Default for HostOptions {
     fn default() -> HostOptions {
-        HostOptions { cpu: CpuLevel::V3, linker: None, reverse_points: false, poison: None }
+        HostOptions { machine: Machine::X86_64, cpu: CpuLevel::V3, linker: None, reverse_points: false, poison: None }
     }
 }
 
 impl HostOptions {
-    /// The triple that code is made for.
-    pub(crate) const TRIPLE: &'static str = "x86_64-unknown-linux-gnu";
-    /// The same in the manifest.
+    /// What LLVM calls the processor. Every AArch64 has what the code needs: a fused multiply-add.
+    pub(crate) fn processor(&self) -> &'static str {
+        match self.machine {
+            Machine::X86_64 => self.cpu.name(),
+            Machine::Aarch64 => "generic",
+        }
+    }
+
+    /// The machine in the manifest of an ELF.
     pub(crate) const TARGET: &'static str = "x86_64-linux";
 }

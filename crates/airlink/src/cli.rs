@@ -317,7 +317,7 @@ pub struct Shared {
     /// The compiler version whose rules count; `list` prints them.
     #[arg(long, value_name = "PROFILE")]
     pub toolchain: Option<String>,
-    /// The CPU level of host code.
+    /// The CPU level of host code, or `aarch64` for objects that another machine links.
     #[arg(long, value_name = "LEVEL", default_value = "x86-64-v3")]
     pub cpu: String,
     /// Keep locations in the fused module.

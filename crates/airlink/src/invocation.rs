@@ -75,8 +75,13 @@ impl Invocation {
             let name = command.name();
             return Some(self.usage(&format!("`airlink {name}` writes no file, so `-o` has no meaning for it")));
         }
-        if airlink_rt::CpuLevel::parse(&self.options.cpu).is_none() {
-            let known = "x86-64, x86-64-v2, x86-64-v3, x86-64-v4";
+        let is_other_machine = self.options.cpu == airlink_host::Machine::AARCH64;
+        if is_other_machine && (!matches!(command, Command::Stitch(_)) || self.emits(Emit::Elf)) {
+            let text = "`--cpu aarch64` makes objects that are not linked and not run: `airlink stitch --emit obj`";
+            return Some(self.usage(text));
+        }
+        if !is_other_machine && airlink_rt::CpuLevel::parse(&self.options.cpu).is_none() {
+            let known = "x86-64, x86-64-v2, x86-64-v3, x86-64-v4, and aarch64 for objects";
             return Some(self.usage(&format!("`--cpu {}` is no CPU level; known are {known}", self.options.cpu)));
         }
         crate::limits::refuse(self)

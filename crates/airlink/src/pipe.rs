@@ -2,7 +2,7 @@
 
 use airlink_check::{CheckedProgram, Expected};
 use airlink_diag::Reported;
-use airlink_host::{HostOptions, KernelObject, ObjectInputs};
+use airlink_host::{HostOptions, KernelObject, Machine, ObjectInputs};
 use airlink_ir::{Ir, print};
 use airlink_plan::Plan;
 use airlink_rt::CpuLevel;
@@ -116,6 +116,11 @@ fn emit(
             let bytes = airlink_host::build(ir, program, &loaded.graph, &loaded.kernels, &objects, &host, findings)?;
             add(format!("{name}.elf"), bytes);
         }
+        if obj && host.machine == Machine::Aarch64 {
+            // No ELF holds it, so it is written beside its kernels.
+            let bytes = airlink_host::lower(ir, program.module(), name, &host, &mut invocation.findings)?;
+            add(format!("{name}.elf.o"), bytes);
+        }
         if mlir {
             let text = print(&program.module().as_operation(), invocation.options.locations);
             add(format!("{name}.mlir"), text.into_bytes());
@@ -147,7 +152,8 @@ fn emit(
 /// What the command line says about host code; an unknown CPU level was refused before.
 pub fn host_options(invocation: &Invocation) -> HostOptions {
     let cpu = CpuLevel::parse(&invocation.options.cpu).unwrap_or(CpuLevel::V3);
-    HostOptions { cpu, linker: invocation.linker(), ..HostOptions::default() }
+    let machine = if invocation.options.cpu == Machine::AARCH64 { Machine::Aarch64 } else { Machine::X86_64 };
+    HostOptions { machine, cpu, linker: invocation.linker(), ..HostOptions::default() }
 }
 
 /// The kernel objects of every ELF, under their final names.
