@@ -1,5 +1,6 @@
 //! End to end, through the binary.
 
+mod against;
 mod bad;
 mod columns;
 mod command;

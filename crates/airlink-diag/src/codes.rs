@@ -180,6 +180,8 @@ codes! {
     AL0738 "offset that a relocation cannot hold"
     AL0739 "compiled kernel that cannot be linked"
     AL0740 "fused ELF differs from its kernels"
+    AL0741 "results beyond what another order of additions explains"
+    AL0742 "launches that cannot be compared"
 
     // AL08: the machine.
     AL0801 "file cannot be read"

@@ -3,6 +3,7 @@
 //!
 //! What has no right to matter is varied as well: the order of launch points and of tiles, and what unwritten memory holds.
 
+mod against;
 mod causes;
 mod finding;
 mod memory;
@@ -17,6 +18,7 @@ use airlink_rt::{Caller, Element, Entry, HostElf, Poison, Schedule, StreamOption
 use indexmap::IndexMap;
 
 use crate::HostOptions;
+pub use against::{Gate, OutputReport, Pair, PairReport, TileRows, against};
 use memory::Memory;
 use programs::{Part, load_programs};
 

@@ -21,7 +21,7 @@ pub enum Command {
     /// Check wiring, names and hazards of a graph or a module; whether the host can build it, only stitch and verify try.
     Check(GraphArgs),
     /// Build fused and unfused for the host, run both on the same inputs and compare bit for bit.
-    Verify(GraphArgs),
+    Verify(VerifyArgs),
     /// Run a host ELF on seeded inputs or given arrays.
     Run(RunArgs),
     /// Write a launch graph to start from for some kernels.
@@ -59,6 +59,18 @@ pub struct GraphArgs {
     pub streams: StreamArgs,
     #[command(flatten)]
     pub shared: Shared,
+}
+
+#[derive(Args, Debug)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub graph: GraphArgs,
+    /// Compare each launch also with the one of the same name in this graph, which adds in another order: within bounds.
+    #[arg(long, value_name = "GRAPH.toml")]
+    pub against: Option<Utf8PathBuf>,
+    /// The launches round this many partial sums to bf16 where those of the other graph keep f32.
+    #[arg(long, value_name = "N", requires = "against", value_parser = clap::value_parser!(u64).range(1..))]
+    pub bf16_partials: Option<u64>,
 }
 
 /// How `verify` and `run` run launches with channels.
@@ -366,7 +378,8 @@ impl Command {
     pub fn shared(&self) -> &Shared {
         match self {
             Command::Stitch(a) | Command::Plan(a) => &a.graph.shared,
-            Command::Check(a) | Command::Verify(a) => &a.shared,
+            Command::Check(a) => &a.shared,
+            Command::Verify(a) => &a.graph.shared,
             Command::Link(a) => &a.shared,
             Command::Run(a) => &a.shared,
             Command::Init(a) => &a.shared,

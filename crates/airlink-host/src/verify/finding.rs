@@ -1,7 +1,7 @@
 //! Differences in words.
 
 use airlink_diag::{Finding, codes};
-use airlink_rt::compare::Comparison;
+use airlink_rt::compare::{Comparison, Difference};
 
 /// AL0706 for a comparison with a difference.
 pub(super) fn differ(headline: String, comparison: &Comparison) -> Finding {
@@ -43,6 +43,19 @@ pub(super) fn unfilled(headline: String, comparison: &Comparison) -> Finding {
         "fill the buffer before it is read, by a transfer, a store or a fill kernel; where a kernel was to fill it, compare \
          its C signature with the declaration",
     )
+}
+
+/// AL0741 for an element beyond its bound.
+pub(super) fn beyond(headline: String, first: &Difference, bound: f64, what: &str) -> Finding {
+    Finding::error(codes::AL0741, headline)
+        .found(format!("{} (bits {:#x}) at {:?}; {what}", short(first.found), first.found_bits, first.position))
+        .allowed(format!("{} within {}", short(first.expected), ratio(bound)))
+        .remedy("`airlink explain AL0741` says what bounds there are and where to look")
+}
+
+/// A bound, or how many times one: three digits tell enough.
+pub(super) fn ratio(value: f64) -> String {
+    if value.is_finite() { format!("{value:.3e}") } else { "infinitely many".to_string() }
 }
 
 /// A number in a few digits; the bits beside it tell it exactly.

@@ -13,6 +13,7 @@ pub(super) struct Memory {
     /// In the order of the set.
     kinds: IndexMap<String, Kind>,
     seed: u64,
+    values: Values,
 }
 
 struct Kind {
@@ -23,8 +24,20 @@ struct Kind {
     role: Role,
 }
 
+/// What inputs hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    Seeded,
+    /// The same without their signs: what a sum of products makes of them is the sum of the products' magnitudes.
+    Magnitudes,
+}
+
 impl Memory {
     pub fn new(parts: &[Part], seed: u64, findings: &mut Findings) -> Result<Memory, Reported> {
+        Memory::with(parts, seed, Values::Seeded, findings)
+    }
+
+    pub fn with(parts: &[Part], seed: u64, values: Values, findings: &mut Findings) -> Result<Memory, Reported> {
         let mut kinds: IndexMap<String, Kind> = IndexMap::new();
         for part in parts {
             let Part::Elf(program) = part else { continue };
@@ -36,10 +49,11 @@ impl Memory {
         for (name, kind) in &kinds {
             buffers.add(name, kind.bytes, kind.role).map_err(|e| crate::run::no_memory(&e, findings))?;
         }
-        let mut memory = Memory { buffers, kinds, seed };
+        let mut memory = Memory { buffers, kinds, seed, values };
         for (index, (name, kind)) in memory.kinds.iter().enumerate().filter(|(_, (_, k))| k.role == Role::Static) {
             if let Some(bytes) = memory.buffers.get_mut(index).and_then(|b| b.bytes_mut()) {
                 inputs::fill(kind.element, Role::Static, seed, name, bytes);
+                values.apply(kind.element, bytes);
             }
         }
         memory.buffers.seal().map_err(|e| crate::run::no_memory(&e, findings))?;
@@ -52,7 +66,10 @@ impl Memory {
             // Static buffers are read-only and dead ones closed: they give no slice.
             let Some(bytes) = self.buffers.get_mut(index).and_then(|b| b.bytes_mut()) else { continue };
             match kind.role.is_given() {
-                true => inputs::fill(kind.element, kind.role, self.seed, name, bytes),
+                true => {
+                    inputs::fill(kind.element, kind.role, self.seed, name, bytes);
+                    self.values.apply(kind.element, bytes);
+                }
                 false => bytes.fill(poison.byte()),
             }
         }
@@ -103,6 +120,16 @@ impl Memory {
 
     pub fn copies(&self, names: &[&str]) -> Written {
         names.iter().map(|n| (n.to_string(), self.bytes(n).to_vec())).collect()
+    }
+}
+
+impl Values {
+    fn apply(self, element: Element, bytes: &mut [u8]) {
+        let is_float = matches!(element, Element::Bf16 | Element::F16 | Element::F32 | Element::F64);
+        if self == Values::Magnitudes && is_float {
+            // The sign is the highest bit of the last byte.
+            bytes.chunks_exact_mut(element.size_bytes()).filter_map(<[u8]>::last_mut).for_each(|last| *last &= 0x7f);
+        }
     }
 }
 

@@ -1,15 +1,17 @@
 //! `airlink verify`: the fused ELFs of a graph against its launches built one by one, on the same inputs.
 
+mod against;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use airlink_diag::{Findings, Reported};
+use airlink_diag::{Findings, Reported, codes};
 use airlink_graph::{Fuse, LaunchGraph, Placed, Step as GraphStep};
 use airlink_host::verify::{ElfUnderTest, HostWrite, Report, Step, Variant};
 use airlink_host::{HostOptions, KernelObject};
 use airlink_ir::Ir;
 use airlink_plan::{ElfPlan, Plan, PlanOptions};
 
-use crate::cli::GraphArgs;
+use crate::cli::{GraphArgs, VerifyArgs};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::load::{self, Loaded};
@@ -18,18 +20,23 @@ use crate::pipe;
 /// ELF to the number of its calls.
 type Calls = BTreeMap<String, usize>;
 
-pub fn run(invocation: &mut Invocation, args: &GraphArgs) -> Exit {
+pub fn run(invocation: &mut Invocation, args: &VerifyArgs) -> Exit {
     invocation.links = true;
     if !invocation.options.quiet {
         crate::watch::start();
     }
-    match compare(invocation, args) {
-        Ok((report, calls)) => {
-            invocation.say(&text(&report, &calls));
-            Exit::Done
+    let outcome = compare(invocation, &args.graph).and_then(|(report, calls)| {
+        invocation.say(&text(&report, &calls));
+        match &args.against {
+            Some(reference) => against::compare(invocation, args, reference),
+            None => Ok(()),
         }
+    });
+    match outcome {
+        Ok(()) => Exit::Done,
         Err(reported) => {
-            let differs = invocation.findings.iter().any(|f| f.code == airlink_diag::codes::AL0706);
+            let is_difference = |f: &airlink_diag::Finding| [codes::AL0706, codes::AL0741].contains(&f.code);
+            let differs = invocation.findings.iter().any(is_difference);
             if differs { Exit::Differs } else { invocation.exit_of(reported) }
         }
     }

@@ -1,0 +1,339 @@
+//! Launches against others that compute the same with another order of additions, or with partial sums in bf16: each element
+//! within a bound of its own, and few that differ at all.
+//!
+//! Bounds alone do not see a wrong rounding mode, the share of differing elements does; a cosine sees neither and is
+//! only reported. The numbers are measured: legal orders of f32 additions stay below 0.9 of the bound and change 0.03 % of
+//! bf16 results, truncation in place of rounding changes 52 %.
+
+use airlink_diag::{Finding, Findings, Reported, codes};
+use airlink_rt::compare::{Similarity, bf16_product_bound, similarity, within};
+use airlink_rt::{Caller, Element, Entry, HostElf, Manifest, Poison, StreamOptions};
+
+use super::memory::{Memory, Values};
+use super::programs::{Part, load_programs, written_args};
+use super::{ElfUnderTest, Step, Variant, finding};
+
+/// A launch and the one that it is compared with, each in an ELF of its own.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The launch's name in both graphs.
+    pub name: String,
+    pub found: Vec<u8>,
+    pub reference: Vec<u8>,
+    /// How its herd shares the rows of a result; none where that is not known, and a result is judged as a whole.
+    pub tiles: Option<TileRows>,
+}
+
+/// Which elements of a result are one tile's: runs of `elements`, in turn for each of `tiles`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileRows {
+    pub elements: u64,
+    pub tiles: u64,
+}
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// Partial sums that are rounded to bf16 on the way; none where all are f32.
+    pub bf16_partials: Option<u64>,
+}
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairReport {
+    pub name: String,
+    pub outputs: Vec<OutputReport>,
+}
+
+/// One result of a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputReport {
+    pub name: String,
+    pub elements: u64,
+    pub differing: u64,
+    /// The largest distance over the bound of its element; 1 is allowed.
+    pub worst_ratio: f64,
+    /// Over the whole result, and of the tile where it is smallest; none where a side is all zero or not finite.
+    pub cosine: Option<f64>,
+    pub worst_tile: Option<(u64, f64)>,
+}
+
+/// Of bf16 results, how many may differ in any bit. Legal orders of f32 additions change 0.03 %.
+const DIFFERING_PER_MILLE_MAX: u64 = 5;
+/// In few rows a share says little: so many may differ whatever their number.
+const DIFFERING_MIN: u64 = 2;
+
+/// Runs each pair on the same seeded inputs and compares what the reference writes.
+///
+/// # Errors
+/// AL0741 for a result beyond its gate, AL0742 for launches that cannot be compared; those of loading and calling.
+pub fn against(
+    pairs: &[Pair],
+    gate: Gate,
+    seed: u64,
+    streams: StreamOptions,
+    findings: &mut Findings,
+) -> Result<Vec<PairReport>, Reported> {
+    let mut caller =
+        Caller::new().map_err(|e| findings.fail(Finding::error(codes::AL0801, format!("no stack to run on: {e}"))))?;
+    caller.set_stream_options(streams);
+    let mut failed = None;
+    let mut reports = Vec::new();
+    for pair in pairs {
+        match one(pair, gate, seed, &mut caller, findings) {
+            Ok(report) => reports.push(report),
+            Err(reported) => failed = Some(reported),
+        }
+    }
+    failed.map_or(Ok(reports), Err)
+}
+
+fn one(
+    pair: &Pair,
+    gate: Gate,
+    seed: u64,
+    caller: &mut Caller,
+    findings: &mut Findings,
+) -> Result<PairReport, Reported> {
+    let step = Step::Elf(ElfUnderTest {
+        fused: vec![(Variant::Plain, pair.found.clone())],
+        unfused: vec![pair.reference.clone()],
+        launch_counts: vec![0],
+    });
+    let parts = load_programs(&[step], findings)?;
+    let Some(Part::Elf(program)) = parts.first() else {
+        return Ok(PairReport { name: pair.name.clone(), outputs: Vec::new() });
+    };
+    let (found, reference) = (program.plain(), &program.unfused[0]);
+    let outputs = comparable(pair, found.manifest(), reference.manifest(), findings)?;
+    let mut run = |values: Values, elf: &HostElf, findings: &mut Findings| -> Result<Vec<Vec<u8>>, Reported> {
+        let mut memory = Memory::with(&parts, seed, values, findings)?;
+        memory.reset(Poison::Nan);
+        let args = memory.arguments(elf.manifest());
+        caller.call(elf, Entry::Program, memory.buffers(), &args).map_err(|e| {
+            let finding = crate::run::call_error(elf.manifest(), &e, &findings.sources);
+            findings.fail(finding)
+        })?;
+        Ok(outputs.iter().map(|(name, ..)| memory.bytes(name).to_vec()).collect())
+    };
+    let expected = run(Values::Seeded, reference, findings)?;
+    let magnitudes = run(Values::Magnitudes, reference, findings)?;
+    let results = run(Values::Seeded, found, findings)?;
+    let mut report = PairReport { name: pair.name.clone(), outputs: Vec::new() };
+    let mut failed = None;
+    for (position, (name, element, shape)) in outputs.iter().enumerate() {
+        let result = Output {
+            name,
+            element: *element,
+            shape,
+            expected: &expected[position],
+            magnitudes: &magnitudes[position],
+            found: &results[position],
+        };
+        match result.judge(pair, gate) {
+            Ok(output) => report.outputs.push(output),
+            Err(finding) => failed = Some(findings.fail(*finding)),
+        }
+    }
+    failed.map_or(Ok(report), Err)
+}
+
+type Written = (String, Element, Vec<u64>);
+
+/// What the reference writes, if the launch writes it too and both take the same floats.
+fn comparable(
+    pair: &Pair,
+    found: &Manifest,
+    reference: &Manifest,
+    findings: &mut Findings,
+) -> Result<Vec<Written>, Reported> {
+    let mut fail = |text: String| {
+        let headline = format!("launch `{}` cannot be compared: {text}", pair.name);
+        let remedy = "give both launches the same buffers under the same names, all of floats";
+        findings.fail(Finding::error(codes::AL0742, headline).remedy(remedy))
+    };
+    let written = written_args(reference);
+    let own = written_args(found);
+    for arg in &reference.args {
+        match found.args.iter().find(|a| a.name == arg.name) {
+            Some(other) if (other.element, &other.shape) != (arg.element, &arg.shape) => {
+                return Err(fail(format!("`{}` has another type in the reference", arg.name)));
+            }
+            None if written.contains(&arg.name.as_str()) => {
+                return Err(fail(format!("it has no `{}`, which the reference writes", arg.name)));
+            }
+            _ if precision(arg.element).is_none() => {
+                return Err(fail(format!("no bound is known for `{}`, which is of {}", arg.name, arg.element)));
+            }
+            _ => {}
+        }
+    }
+    if let Some(name) = written.iter().find(|n| !own.contains(n)) {
+        return Err(fail(format!("it does not write `{name}`, the reference does")));
+    }
+    let of = |name: &&str| {
+        let arg = reference.args.iter().find(|a| a.name == **name)?;
+        Some((arg.name.clone(), arg.element, arg.shape.clone()))
+    };
+    Ok(written.iter().filter_map(of).collect())
+}
+
+/// One unit in the last place over the value, at most; none for what is no float.
+fn precision(element: Element) -> Option<f64> {
+    match element {
+        Element::Bf16 => Some(f64::powi(2.0, -7)),
+        Element::F16 => Some(f64::powi(2.0, -10)),
+        Element::F32 => Some(f64::powi(2.0, -23)),
+        Element::F64 => Some(f64::powi(2.0, -52)),
+        _ => None,
+    }
+}
+
+/// A result of both sides, and what the reference makes of the inputs' magnitudes.
+struct Output<'a> {
+    name: &'a str,
+    element: Element,
+    shape: &'a [u64],
+    expected: &'a [u8],
+    magnitudes: &'a [u8],
+    found: &'a [u8],
+}
+
+impl Output<'_> {
+    fn judge(&self, pair: &Pair, gate: Gate) -> Result<OutputReport, Box<Finding>> {
+        let bounds = self.bounds(gate);
+        let whole = within(self.element, self.shape, self.expected, self.found, &bounds).map_err(|error| {
+            let headline = format!("`{}` of launch `{}` cannot be compared", self.name, pair.name);
+            Box::new(Finding::error(codes::AL0901, headline).found(error.to_string()))
+        })?;
+        let tiles = Tiles::new(pair.tiles, whole.element_count);
+        let headline =
+            |what: &str| format!("launch `{}` writes {what} to `{}` than its reference", pair.name, self.name);
+        if let Some(first) = &whole.first {
+            let beyond = self.beyond(&bounds);
+            let text = format!(
+                "{}{} of {} elements are beyond their bounds, by {} times at most",
+                tiles.text(&beyond),
+                whole.beyond_count,
+                whole.element_count,
+                finding::ratio(whole.worst_ratio)
+            );
+            let bound = bounds.get(first.index as usize).copied().unwrap_or(0.0);
+            return Err(Box::new(finding::beyond(headline("other values"), first, bound, &text)));
+        }
+        if gate.bf16_partials.is_none() {
+            self.few_differ(&tiles, &headline("other bits"))?;
+        }
+        let Similarity { cosine, .. } = similarity(self.element, self.expected, self.found);
+        Ok(OutputReport {
+            name: self.name.to_string(),
+            elements: whole.element_count,
+            differing: whole.differing_count,
+            worst_ratio: whole.worst_ratio,
+            cosine,
+            worst_tile: tiles.worst(self.element, self.expected, self.found),
+        })
+    }
+
+    fn bounds(&self, gate: Gate) -> Vec<f64> {
+        let precision = precision(self.element).unwrap_or(0.0);
+        let values: Vec<f64> = self.element.values(self.expected).collect();
+        // The largest result stands for the largest partial sum, which nobody kept.
+        let largest = values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+        let partials = gate.bf16_partials.map_or(0.0, |n| n as f64 * f64::powi(2.0, -8) * largest);
+        let bound = |(value, sum): (&f64, f64)| {
+            // One unit of the result's own type in place of bf16's.
+            bf16_product_bound(0.0, sum.abs()) + value.abs() * precision + partials
+        };
+        values.iter().zip(self.element.values(self.magnitudes)).map(bound).collect()
+    }
+
+    /// Positions in row-major order of what is beyond its bound.
+    fn beyond(&self, bounds: &[f64]) -> Vec<u64> {
+        let pairs = self.element.values(self.expected).zip(self.element.values(self.found)).zip(bounds);
+        let is_beyond = |((a, b), bound): ((f64, f64), &f64)| {
+            let distance = (a - b).abs();
+            (a.is_nan() != b.is_nan()) || distance > *bound
+        };
+        (0u64..).zip(pairs).filter(|(_, p)| is_beyond(*p)).map(|(i, _)| i).collect()
+    }
+
+    /// Whether few enough elements differ, over all and in the rows of each tile.
+    fn few_differ(&self, tiles: &Tiles, headline: &str) -> Result<(), Box<Finding>> {
+        let size = self.element.size_bytes();
+        let pairs = self.expected.chunks_exact(size).zip(self.found.chunks_exact(size));
+        let differing: Vec<u64> = (0u64..).zip(pairs).filter(|(_, (a, b))| a != b).map(|(i, _)| i).collect();
+        let allowed = |count: u64| (count * DIFFERING_PER_MILLE_MAX / 1000).max(DIFFERING_MIN);
+        let count = tiles.element_count;
+        let groups = std::iter::once((None, count, differing.len() as u64)).chain((0..tiles.count()).map(|tile| {
+            let own = differing.iter().filter(|i| tiles.of(**i) == tile).count() as u64;
+            (Some(tile), tiles.elements_of(tile), own)
+        }));
+        for (tile, count, own) in groups {
+            if own > allowed(count) {
+                let place = tile.map_or(String::new(), |t| format!("herd tile {t}: "));
+                return Err(Box::new(
+                    Finding::error(codes::AL0741, headline)
+                        .found(format!("{place}{own} of {count} elements differ"))
+                        .allowed(format!("{} of them: another order of f32 additions changes 0.03 %", allowed(count)))
+                        .remedy("`airlink explain AL0741` says what else changes bits"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of each tile in a result.
+struct Tiles {
+    rows: Option<TileRows>,
+    element_count: u64,
+}
+
+impl Tiles {
+    fn new(rows: Option<TileRows>, element_count: u64) -> Tiles {
+        let fits = |r: &TileRows| r.elements > 0 && r.tiles > 1 && element_count.is_multiple_of(r.elements * r.tiles);
+        Tiles { rows: rows.filter(fits), element_count }
+    }
+
+    fn count(&self) -> u64 {
+        self.rows.map_or(0, |r| r.tiles)
+    }
+
+    fn of(&self, index: u64) -> u64 {
+        self.rows.map_or(0, |r| index / r.elements % r.tiles)
+    }
+
+    fn elements_of(&self, _tile: u64) -> u64 {
+        self.element_count / self.count().max(1)
+    }
+
+    /// `herd tiles 3 and 5: `, where it is not all of them.
+    fn text(&self, indices: &[u64]) -> String {
+        let mut tiles: Vec<u64> = indices.iter().map(|i| self.of(*i)).collect();
+        tiles.sort_unstable();
+        tiles.dedup();
+        if self.rows.is_none() || tiles.len() as u64 == self.count() {
+            return String::new();
+        }
+        let names: Vec<String> = tiles.iter().map(u64::to_string).collect();
+        match &names[..] {
+            [one] => format!("herd tile {one}: "),
+            many => format!("herd tiles {}: ", many.join(", ")),
+        }
+    }
+
+    /// The tile whose rows have the smallest cosine.
+    fn worst(&self, element: Element, expected: &[u8], found: &[u8]) -> Option<(u64, f64)> {
+        let size = element.size_bytes();
+        let rows = |bytes: &[u8], tile: u64| -> Vec<u8> {
+            let own = (0u64..).zip(bytes.chunks_exact(size)).filter(|(i, _)| self.of(*i) == tile);
+            own.flat_map(|(_, e)| e.iter().copied()).collect()
+        };
+        let cosines = (0..self.count()).filter_map(|tile| {
+            let of = similarity(element, &rows(expected, tile), &rows(found, tile));
+            of.cosine.map(|c| (tile, c))
+        });
+        cosines.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+}
