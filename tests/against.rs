@@ -1,6 +1,6 @@
 //! `verify --against`: another order of additions is within bounds, and the faults of a kernel are not.
 
-use crate::project::{Outcome, airlink, fixture};
+use crate::project::{Outcome, airlink, fixture, shared};
 
 /// The products of a row in turn in one f32, where the reference adds in 64 lanes.
 const IN_TURN: &str = "\
@@ -144,4 +144,23 @@ fn each_fault_is_beyond_its_gate() {
         assert!(outcome.code == 5 && outcome.stderr.contains("launch `a` writes"), "{text}");
         assert!(outcome.stderr.contains("AL0741") && outcome.stderr.contains(said), "{text}");
     }
+}
+
+/// A cascade over four tiles and the plain kernel of the same shape.
+#[test]
+fn a_cascade_is_within_bounds_of_the_plain_product() {
+    let Some(shared) = shared() else { return };
+    let extra = shared.join("corpus/extra");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, kernel) in [("g.toml", "matvec_cascade.mlir"), ("ref.toml", "matvec_2048x8192_t2_i1_h8.mlir")] {
+        let kernel = extra.join(kernel);
+        let text = graph(kernel.to_str().expect("a plain path"), "[\"w\", \"x\", \"y\"]");
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    let outcome = airlink(folder.path(), &["verify", "g.toml", "--against", "ref.toml"]).expect(0);
+    assert!(
+        outcome.stdout.contains("within bounds of ref.toml") && outcome.stdout.contains("y (2048)"),
+        "{}",
+        outcome.stdout
+    );
 }

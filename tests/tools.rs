@@ -45,6 +45,10 @@ fn inspect_shows_elfs_objects_and_maps() {
     for part in ["host ELF `nway` for x86-64-v3", "airlink_launch_3", "reference:gemv64@1", "mv_k768.o"] {
         assert!(elf.contains(part), "`{part}` is missing in\n{elf}");
     }
+    let with_channels = fixture("graphs/channels.toml");
+    airlink(folder.path(), &["stitch", with_channels.to_str().unwrap(), "-o", ".", "-q"]).expect(0);
+    let elf = show("channels.elf");
+    assert!(elf.contains("channels (name, size, type, element)") && elf.contains("npu_dma_stream"), "{elf}");
     assert!(show("mv_k768.o").contains("matvec_vectorized_bf16_bf16_k768"));
     assert!(show("nway.map.json").contains("link map of `nway`"));
     let json = airlink(folder.path(), &["inspect", "nway.elf", "--format", "json"]).expect(0).stdout;

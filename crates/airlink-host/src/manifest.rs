@@ -4,12 +4,12 @@ use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_graph::LaunchGraph;
 use airlink_ir::melior::ir::operation::OperationLike;
 use airlink_ir::melior::ir::{BlockLike, RegionLike, ValueLike};
-use airlink_ir::{Module, OperationRef, attr, children, name};
-use airlink_kernel::KernelSummary;
+use airlink_ir::{Module, OperationRef, Walk, attr, children, name};
+use airlink_kernel::{KernelSummary, KernelType};
 use airlink_plan::{ArgPlan, ElfPlan, LaunchPlan};
 use airlink_rt::{
-    ENTRY_ABI, Element, FpRules, MANIFEST_SCHEMA, Manifest, ManifestArg, ManifestLaunch, PROGRAM_ENTRY, Role,
-    launch_entry,
+    ENTRY_ABI, Element, FpRules, MANIFEST_SCHEMA, Manifest, ManifestArg, ManifestChannel, ManifestLaunch,
+    PROGRAM_ENTRY, Role, launch_entry,
 };
 use indexmap::IndexMap;
 
@@ -44,7 +44,7 @@ pub fn manifest(
         entry: PROGRAM_ENTRY.to_string(),
         args,
         launches,
-        channels: Vec::new(),
+        channels: channels(module),
         kernels: Vec::new(),
     })
 }
@@ -175,6 +175,35 @@ fn launch_ops<'c>(module: &'c Module<'_>, function: &str) -> Vec<OperationRef<'c
 /// Whether a launch puts into or gets from channels.
 fn has_transfers(launch: OperationRef<'_, '_>) -> bool {
     ["air.channel.put", "air.channel.get"].iter().any(|name| !airlink_ir::collect(launch, name).is_empty())
+}
+
+/// The channels of the fused module that its launches use, in text order; what they carry, their first transfer says.
+fn channels(module: &Module<'_>) -> Vec<ManifestChannel> {
+    let mut carried: IndexMap<&str, Element> = IndexMap::new();
+    airlink_ir::walk(module.as_operation(), &mut |op| {
+        if matches!(name(op), "air.channel.put" | "air.channel.get")
+            && let Some(channel) = attr::flat_symbol(op, "chan_name")
+        {
+            let mut types = op.operands().filter_map(|v| KernelType::parse(&v.r#type().to_string()));
+            let element = types.find_map(|ty| Element::from_mlir(&ty.as_memref()?.element));
+            if let Some(element) = element {
+                carried.entry(channel).or_insert(element);
+            }
+        }
+        Walk::Into
+    });
+    let declared = children(module.as_operation()).into_iter().filter(|op| name(*op) == "air.channel");
+    let of = |op: OperationRef<'_, '_>| {
+        let symbol = attr::string(op, "sym_name")?;
+        let size = op.attribute("size").map(attr::elements).unwrap_or_default();
+        Some(ManifestChannel {
+            name: symbol.to_string(),
+            size: size.into_iter().filter_map(attr::integer).filter_map(|n| u64::try_from(n).ok()).collect(),
+            ty: attr::string(op, "channel_type").unwrap_or("npu_dma_stream").to_string(),
+            element: *carried.get(symbol)?,
+        })
+    };
+    declared.filter_map(of).collect()
 }
 
 fn extents(launch: OperationRef<'_, '_>) -> Vec<u64> {

@@ -56,6 +56,8 @@ impl<'c, 'a> Same<'c, 'a> {
 
     fn named_attribute(&mut self, op: OperationRef<'c, 'a>, key: &str, x: Attribute<'c>, y: Attribute<'c>) -> bool {
         match (key, attr::as_string(x), attr::as_string(y)) {
+            // A label for whoever gives the op its meaning: nothing refers to it, and no plan renames it.
+            ("sym_name", Some(x), Some(y)) if name(op) == "air.custom" => x == y,
             ("sym_name", Some(x), Some(y)) => match NameKind::of_hierarchy(op) {
                 Some(kind) => self.names.bind(kind, x, y),
                 None => self.names.bind(NameKind::of_symbol(op), x, y),

@@ -2,7 +2,7 @@
 
 use airlink_diag::Finding;
 use airlink_elf::{FileType, ObjectSummary, ObjectSymbol, SectionSummary, SectionUse};
-use airlink_rt::Manifest;
+use airlink_rt::{Manifest, ManifestChannel};
 use serde_json::json;
 
 use super::{View, plain, table};
@@ -36,6 +36,9 @@ pub fn host(name: &str, bytes: &[u8], summary: &ObjectSummary) -> Result<View, F
         vec![l.index.to_string(), plain(&l.name), plain(&l.kernel), access]
     });
     text += &table("launches (reads -> writes)", &launches.collect::<Vec<_>>());
+    let size = |c: &ManifestChannel| c.size.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+    let channels = m.channels.iter().map(|c| vec![plain(&c.name), size(c), plain(&c.ty), c.element.to_string()]);
+    text += &table("channels (name, size, type, element)", &channels.collect::<Vec<_>>());
     let kernels = m.kernels.iter().map(|k| vec![plain(&k.symbol), plain(&k.object), plain(&k.source)]);
     text += &table("kernels (symbol, object, where it comes from)", &kernels.collect::<Vec<_>>());
     text += &table("entries", &capped(exported.iter().map(|s| vec![plain(s)])));
