@@ -186,6 +186,26 @@ impl Buffer {
 }
 
 /// The pattern of the margins: neither zero nor a NaN nor constant, so that few stray writes repeat it.
-pub(crate) fn margin_byte(at: usize) -> u8 {
+pub(crate) const fn margin_byte(at: usize) -> u8 {
     0x5a ^ (at as u8).wrapping_mul(29)
+}
+
+/// The pattern repeats after so many bytes.
+const MARGIN_PERIOD: usize = 256;
+
+/// Two periods of it: a whole one from any byte of the first on.
+static MARGIN: [u8; 2 * MARGIN_PERIOD] = {
+    let mut pattern = [0; 2 * MARGIN_PERIOD];
+    let mut at = 0;
+    while at < pattern.len() {
+        pattern[at] = margin_byte(at);
+        at += 1;
+    }
+    pattern
+};
+
+/// Whether bytes that lie at `at` are all as the margins are. Tiles end by the thousand, and each has margins.
+pub(crate) fn is_margin(bytes: &[u8], at: usize) -> bool {
+    let period = &MARGIN[at % MARGIN_PERIOD..][..MARGIN_PERIOD];
+    bytes.chunks(MARGIN_PERIOD).all(|chunk| chunk == &period[..chunk.len()])
 }

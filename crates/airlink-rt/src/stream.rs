@@ -13,10 +13,12 @@
 mod abi;
 mod channels;
 mod cursor;
+mod at_once;
 mod deadlock;
 mod engine;
 mod memory;
 mod records;
+mod relays;
 mod report;
 mod scheduler;
 mod scratch;
@@ -39,7 +41,7 @@ pub struct StreamOptions {
     pub schedule: Schedule,
     /// Bytes that FIFOs and the buffers of segments may take together.
     pub memory_limit_bytes: u64,
-    /// Memtiles repeat a get and a put that stand once in a segment, as long as there is something to get.
+    /// Memtiles repeat gets and puts that only pass on what comes, as long as there is something to get.
     pub self_loop_relays: bool,
 }
 

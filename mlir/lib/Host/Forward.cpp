@@ -1,11 +1,17 @@
 // Staging copies that nobody can observe: a buffer that one copy fills with a contiguous run of memory which nothing
 // changes meanwhile is that memory. Most of a GEMV's time on the host would otherwise go into moving weights from buffer
 // to buffer.
+//
+// In launches with channels transfers start when they can and not when the text has come to them. That changes nothing
+// here: memory that the whole launch leaves alone is the same at every time.
 #include "airlink/AIR/AIRDialect.h"
 #include "airlink/Host/Host.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
@@ -44,7 +50,8 @@ void collectUses(Value buffer, const Casts &foreign, Uses &uses) {
         uses.writers.push_back(user);
       if (dma.getSrc() == buffer)
         uses.readers.push_back(user);
-    } else if (isa<memref::LoadOp, vector::TransferReadOp, vector::LoadOp>(user) || isReadByCall(use)) {
+    } else if (isa<memref::LoadOp, vector::TransferReadOp, vector::LoadOp, air::ChannelPutOp>(user) ||
+               isReadByCall(use)) {
       uses.readers.push_back(user);
     } else if (auto level = dyn_cast<air::HierarchyInterface>(user)) {
       unsigned first = level.getKernelOperands().getBeginOperandIndex();
@@ -101,7 +108,7 @@ bool isRun(MemRefType type, ArrayRef<OpFoldResult> sizes, ArrayRef<OpFoldResult>
 
 class Forwarding {
 public:
-  explicit Forwarding(air::LaunchOp launch) : launch(launch) {
+  explicit Forwarding(air::LaunchOp launch) : launch(launch), tilesTakeTurns(usesStreams(launch)) {
     launch.walk([&](UnrealizedConversionCastOp cast) { foreign.insert(cast); });
   }
 
@@ -126,6 +133,9 @@ private:
     auto fill = cast<air::DmaMemcpyNdOp>(uses.writers.front());
     if (fill.getDst() != alloc || !fillsAll(fill, alloc.getType()))
       return false;
+    // Others may wait for it; tiles run in program order whatever they wait for.
+    if (!fill->getParentOfType<air::HerdOp>() && (tokenOf(fill) || !fill.getAsyncDependencies().empty()))
+      return false;
     // All that has to do with the buffer stands behind its copy, in the same block or below.
     for (Operation *user : alloc->getUsers()) {
       Operation *beside = fill->getBlock()->findAncestorOpInBlock(*user);
@@ -134,7 +144,7 @@ private:
     }
     if (!isUnchanged(fill.getSrc()))
       return false;
-    return replace(alloc, fill);
+    return replace(alloc, fill, uses.readers);
   }
 
   static bool fillsAll(air::DmaMemcpyNdOp fill, MemRefType type) {
@@ -205,7 +215,7 @@ private:
   }
 
   /// Lets the buffer be the source of its copy.
-  bool replace(memref::AllocOp alloc, air::DmaMemcpyNdOp fill) {
+  bool replace(memref::AllocOp alloc, air::DmaMemcpyNdOp fill, ArrayRef<Operation *> readers) {
     Builder builder(fill.getContext());
     FailureOr<Access> access =
         readAccess(fill, fill.getSrc(), getMixedValues(fill.getStaticSrcOffsets(), fill.getDynamicSrcOffsets(), builder),
@@ -215,10 +225,16 @@ private:
       return false;
     OpBuilder inside(fill);
     Value same = memrefFromPointer(inside, fill.getLoc(), access->start, alloc.getType());
+    if (auto herd = fill->getParentOfType<air::HerdOp>(); herd && tilesTakeTurns)
+      if (Value distance = distanceToNext(herd, fill, access->start))
+        for (Operation *read : readers)
+          prefetch(read, distance);
     forwarded.insert(same);
     for (Operation *user : llvm::make_early_inc_range(alloc->getUsers()))
       if (isa<memref::DeallocOp>(user))
         user->erase();
+    if (Value token = tokenOf(fill))
+      token.replaceAllUsesWith(i64Constant(inside, fill.getLoc(), 0));
     fill.erase();
     // What is left reads behind the copy.
     alloc.getResult().replaceAllUsesWith(same);
@@ -226,7 +242,79 @@ private:
     return true;
   }
 
+  /// How far what this tile reads lies from what the tile that runs next will read there, in bytes; null if that is
+  /// unknown or the same.
+  static Value distanceToNext(air::HerdOp herd, air::DmaMemcpyNdOp fill, Value start) {
+    OpBuilder builder(fill);
+    Location loc = fill.getLoc();
+    IRMapping next;
+    Value x = herd.getIds().front(), one = arith::ConstantIndexOp::create(builder, loc, 1);
+    next.map(x, arith::AddIOp::create(builder, loc, x, one).getResult());
+    auto offsets = getMixedValues(fill.getStaticSrcOffsets(), fill.getDynamicSrcOffsets(), builder);
+    bool differs = false;
+    for (OpFoldResult &offset : offsets)
+      if (auto value = dyn_cast<Value>(offset)) {
+        offset = ofNext(value, next, builder);
+        differs |= offset != OpFoldResult(value);
+      }
+    FailureOr<Access> access =
+        readAccess(fill, fill.getSrc(), offsets,
+                   getMixedValues(fill.getStaticSrcSizes(), fill.getDynamicSrcSizes(), builder),
+                   getMixedValues(fill.getStaticSrcStrides(), fill.getDynamicSrcStrides(), builder));
+    if (!differs || failed(access))
+      return {};
+    Type i64 = builder.getI64Type();
+    auto number = [&](Value pointer) -> Value { return LLVM::PtrToIntOp::create(builder, loc, i64, pointer); };
+    return LLVM::SubOp::create(builder, loc, number(access->start), number(start));
+  }
+
+  /// Asks for what the next tile will read at the same place. Tiles that take turns jump from one part of a matrix to
+  /// another, and the processor only sees a run of addresses coming once it is in the middle of it. What no tile needs,
+  /// and addresses that are none, do no harm.
+  static void prefetch(Operation *read, Value distance) {
+    Value buffer;
+    SmallVector<OpFoldResult> offsets;
+    if (auto transfer = dyn_cast<vector::TransferReadOp>(read)) {
+      buffer = transfer.getBase();
+      offsets.assign(transfer.getIndices().begin(), transfer.getIndices().end());
+    } else if (auto load = dyn_cast<vector::LoadOp>(read)) {
+      buffer = load.getBase();
+      offsets.assign(load.getIndices().begin(), load.getIndices().end());
+    }
+    auto type = buffer ? dyn_cast<MemRefType>(buffer.getType()) : MemRefType();
+    SmallVector<int64_t> strides;
+    int64_t offset;
+    if (!type || failed(type.getStridesAndOffset(strides, offset)) || llvm::any_of(strides, ShapedType::isDynamic))
+      return;
+    OpBuilder builder(read);
+    SmallVector<OpFoldResult> sizes(strides.size(), builder.getIndexAttr(1));
+    SmallVector<OpFoldResult> steps = getAsIndexOpFoldResult(builder.getContext(), strides);
+    FailureOr<Access> access = readAccess(read, buffer, offsets, sizes, steps);
+    if (failed(access))
+      return;
+    Value there = LLVM::GEPOp::create(builder, read->getLoc(), access->start.getType(), builder.getI8Type(),
+                                      access->start, ArrayRef<LLVM::GEPArg>{distance});
+    LLVM::Prefetch::create(builder, read->getLoc(), there, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+  }
+
+  /// What a number will be in the next tile: computed anew as far as it depends on the tile's ids.
+  static Value ofNext(Value value, IRMapping &next, OpBuilder &builder) {
+    if (Value known = next.lookupOrNull(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getNumResults() != 1 || op->getNumRegions() != 0 || !isMemoryEffectFree(op))
+      return value;
+    bool differs = false;
+    for (Value operand : op->getOperands())
+      differs |= ofNext(operand, next, builder) != operand;
+    Value result = differs ? builder.clone(*op, next)->getResult(0) : value;
+    next.map(value, result);
+    return result;
+  }
+
   air::LaunchOp launch;
+  /// Whether the launch has channels.
+  bool tilesTakeTurns;
   Casts foreign;
   llvm::SmallPtrSet<Value, 8> forwarded;
 };
@@ -234,10 +322,14 @@ private:
 } // namespace
 
 void forwardCopies(ModuleOp module) {
-  module.walk([](air::LaunchOp launch) {
+  SmallVector<air::LaunchOp> launches;
+  module.walk([&](air::LaunchOp launch) { launches.push_back(launch); });
+  for (air::LaunchOp launch : launches) {
+    // Plain loops run in program order; without tokens more of them are seen to be plain.
     if (!usesStreams(launch))
-      Forwarding(launch).run();
-  });
+      dropTokens(launch);
+    Forwarding(launch).run();
+  }
 }
 
 } // namespace airlink::host

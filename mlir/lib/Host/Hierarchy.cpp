@@ -6,6 +6,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 
@@ -126,6 +128,37 @@ LogicalResult collectTileUses(memref::AllocOp alloc, SmallVectorImpl<TileUse> &u
   return success();
 }
 
+/// Whether a loop or a branch hands the buffer on: then it may be another one each time.
+bool isCarried(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return llvm::any_of(user->getResults(), isCarried);
+    return isa<LoopLikeOpInterface>(user) || user->hasTrait<OpTrait::IsTerminator>();
+  });
+}
+
+/// Whether nothing of the buffer is left over from a run of the herd to the next, so that each tile may have one of its
+/// own for the run.
+bool isOfOneRun(memref::AllocOp alloc, ArrayRef<TileUse> uses) {
+  if (uses.size() != 1 || uses.front().herd->getBlock() != alloc->getBlock() || !bufferBytes(alloc.getType()))
+    return false;
+  TileUse use = uses.front();
+  return !isCarried(use.argument());
+}
+
+/// Lets each tile allocate the buffer. Whoever looks at the body then sees that nobody else has it.
+void moveInside(memref::AllocOp alloc, TileUse use) {
+  OpBuilder builder = OpBuilder::atBlockBegin(use.herd.getBody());
+  auto own = memref::AllocOp::create(builder, alloc.getLoc(), alloc.getType());
+  BlockArgument argument = use.argument();
+  argument.replaceAllUsesWith(own);
+  use.herd.getBody()->eraseArgument(argument.getArgNumber());
+  use.herd.getKernelOperandsMutable().erase(use.number);
+  for (Operation *dealloc : llvm::make_early_inc_range(alloc->getUsers()))
+    dealloc->erase();
+  alloc.erase();
+}
+
 /// Hands `use` its tile's row of `rows` under the type of one buffer.
 void selectRow(TileUse use, MemRefType rows, MemRefType single) {
   BlockArgument argument = use.argument();
@@ -155,8 +188,12 @@ LogicalResult privatize(memref::AllocOp alloc) {
   air::HerdOp first = uses.front().herd;
   std::optional<int64_t> tiles = tileCount(first);
   auto isSingle = [](TileUse &use) { return tileCount(use.herd) == 1; };
-  if (llvm::all_of(uses, isSingle) ||
-      llvm::all_of(uses, [](TileUse &use) { return isDividedByTiles(use.herd, use.argument()); }))
+  bool isDivided = llvm::all_of(uses, [](TileUse &use) { return isDividedByTiles(use.herd, use.argument()); });
+  if (!isDivided && isOfOneRun(alloc, uses)) {
+    moveInside(alloc, uses.front());
+    return success();
+  }
+  if (isDivided || llvm::all_of(uses, isSingle))
     return success();
   if (!tiles || !bufferBytes(alloc.getType()))
     return alloc.emitError("AL0701: this L1 buffer is handed to a herd, and the host target needs a constant number of "
@@ -227,7 +264,10 @@ LogicalResult checkSupported(ModuleOp module) {
 
 LogicalResult privatizeTileBuffers(ModuleOp module) {
   bool failed = false;
-  module.walk([&](memref::AllocOp alloc) { failed |= mlir::failed(privatize(alloc)); });
+  SmallVector<memref::AllocOp> allocs;
+  module.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
+  for (memref::AllocOp alloc : allocs)
+    failed |= mlir::failed(privatize(alloc));
   return failure(failed);
 }
 

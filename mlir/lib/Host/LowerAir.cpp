@@ -52,12 +52,12 @@ private:
     HerdTables herds;
     if (failed(buildEntries(*program)) || failed(privatizeTileBuffers(module)))
       return failure();
-    if (runtime && failed(lowerStreams(module, *runtime, herds, byte)))
-      return failure();
-    dropTokens(module);
     // Builds that look for mistakes keep every buffer, and show that nothing depends on it.
     if (!byte)
       forwardCopies(module);
+    if (runtime && failed(lowerStreams(module, *runtime, herds, byte)))
+      return failure();
+    dropTokens(module);
     if (failed(lowerCopies(module)) || failed(lowerExternCalls(module)))
       return failure();
     inlineHierarchy(module, reversePoints);

@@ -6,6 +6,7 @@
 #include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -37,17 +38,35 @@ bool onlyTransferred(Value buffer) {
   });
 }
 
-/// A get and a put that stand once in a segment and pass one L2 buffer on: memtiles repeat such a pair for ever.
+/// The `memref.alloc` that a value comes from, also out of an `air.execute`.
+memref::AllocOp allocOf(Value buffer) {
+  if (auto execute = buffer.getDefiningOp<air::ExecuteOp>()) {
+    unsigned number = cast<OpResult>(buffer).getResultNumber();
+    if (number == 0)
+      return {}; // The token.
+    buffer = execute.getRegion().front().getTerminator()->getOperand(number - 1);
+  }
+  return buffer.getDefiningOp<memref::AllocOp>();
+}
+
+/// A get and its puts in a segment, or in loops of it, that pass one L2 buffer on: memtiles walk the ring of descriptors
+/// that becomes of it for ever.
 bool isRelay(Operation *transfer, Value buffer) {
-  auto alloc = buffer.getDefiningOp<memref::AllocOp>();
-  if (!alloc || memorySpace(alloc.getType()) != 1 || !isa<air::SegmentOp>(transfer->getParentOp()))
+  memref::AllocOp alloc = allocOf(buffer);
+  if (!alloc || memorySpace(alloc.getType()) != 1)
+    return false;
+  Operation *parent = transfer->getParentOp();
+  while (isa<scf::ForOp, scf::ParallelOp>(parent))
+    parent = parent->getParentOp();
+  if (!isa<air::SegmentOp>(parent))
     return false;
   unsigned gets = 0, puts = 0;
   for (Operation *user : buffer.getUsers()) {
-    bool isHere = user->getBlock() == transfer->getBlock();
-    gets += isHere && isa<air::ChannelGetOp>(user);
-    puts += isHere && isa<air::ChannelPutOp>(user);
-    if (!isHere || !isa<air::ChannelGetOp, air::ChannelPutOp, memref::DeallocOp>(user))
+    if (isa<memref::DeallocOp>(user))
+      continue;
+    gets += isa<air::ChannelGetOp>(user);
+    puts += isa<air::ChannelPutOp>(user);
+    if (user->getBlock() != transfer->getBlock() || !isa<air::ChannelGetOp, air::ChannelPutOp>(user))
       return false;
   }
   return gets == 1 && puts >= 1;
@@ -306,7 +325,10 @@ private:
   }
 
   LogicalResult lowerSegment(air::SegmentOp segment) {
-    if (!tokenOf(segment) && segment.getAsyncDependencies().empty())
+    // What a wait holds back ends with the segment in which it stands.
+    bool waits = false;
+    segment.walk([&](air::WaitAllOp wait) { waits |= !tokenOf(wait); });
+    if (!waits && !tokenOf(segment) && segment.getAsyncDependencies().empty())
       return success();
     OpBuilder before(segment), after(segment);
     after.setInsertionPointAfter(segment);

@@ -346,8 +346,44 @@ fn tokens_of_every_form() {
     let after = "%g = air.channel.get async @out[%c0] (%b[] [] []) : (memref<64xi16>)
                  air.wait_all [%g]";
     let text = launch("air.channel @in [1]\nair.channel @out [1]", "", body, after);
-    // The last `air.wait_all` holds back the get behind it, so all 128 bytes must find room in `@out`.
-    assert_eq!(results(&text, &[bounded(128)]), (0..64).collect::<Vec<u16>>());
+    assert_eq!(results(&text, &[bounded(2), bounded(16)]), (0..64).collect::<Vec<u16>>());
+}
+
+/// A wait in a segment is about that segment: the get behind it is what lets the herd end that is waited for.
+#[test]
+fn a_wait_holds_back_its_own_segment_only() {
+    let segment = |wait: &str| {
+        format!(
+            "%l2 = memref.alloc() : memref<64xi16, 1>
+             %h = air.herd @h async tile (%tx, %ty) in (%nx=%c1, %ny=%c1) {{
+               %z = arith.constant 0 : index
+               %o = arith.constant 1 : index
+               %n = arith.constant 8 : index
+               %l1 = memref.alloc() : memref<8xi16, 2>
+               scf.for %i = %z to %n step %o {{
+                 air.channel.get @in[] {GET}
+                 air.channel.put @out[] {GET}
+               }}
+               memref.dealloc %l1 : memref<8xi16, 2>
+             }}
+             {wait}
+             air.channel.put @more[] (%sa[0] [8] [1]) : (memref<64xi16>)
+             memref.dealloc %l2 : memref<64xi16, 1>"
+        )
+    };
+    let channels = "air.channel @in [1]\nair.channel @out [1]\nair.channel @more [1]";
+    let before = "air.channel.put @in[] (%a[] [] []) : (memref<64xi16>)";
+    let after = "air.channel.get @out[] (%b[] [] []) : (memref<64xi16>)
+                 air.channel.get @more[] (%b[0] [8] [1]) : (memref<64xi16>)";
+    let text = launch(channels, before, &segment("air.wait_all [%h]"), after);
+    assert_eq!(results(&text, &[bounded(2), bounded(16)]), (0..64).collect::<Vec<u16>>());
+    // What stands behind it in the segment waits: nothing gets from `@out` before `@more` has come.
+    let turned = "air.channel.get @more[] (%b[0] [8] [1]) : (memref<64xi16>)
+                  air.channel.get @out[] (%b[] [] []) : (memref<64xi16>)";
+    let text = launch(channels, before, &segment("air.wait_all [%h]"), turned);
+    assert!(matches!(fault(&text, bounded(2)), StreamFault::Deadlock { .. }));
+    let text = launch(channels, before, &segment(""), turned);
+    assert_eq!(results(&text, &[bounded(2)]), (0..64).collect::<Vec<u16>>());
 }
 
 /// One ELF may hold both kinds of launches, and each can be run alone.
@@ -410,6 +446,55 @@ fn a_relay_repeats_only_if_asked() {
     assert_eq!(running.get("b"), (0..64).collect::<Vec<u16>>());
     let StreamFault::Deadlock { reason, .. } = fault(&text, StreamOptions::default()) else { panic!() };
     assert!(reason.contains("`--self-loop-relays`"), "{reason}");
+}
+
+/// Memtiles that pass on in loops, with a buffer for all turns or one for each, in the order of a two-level loop.
+#[test]
+fn a_relay_in_a_loop_repeats_only_if_asked() {
+    let tile = herd(
+        "h",
+        1,
+        1,
+        &format!(
+            "%z = arith.constant 0 : index
+             %o = arith.constant 1 : index
+             %n = arith.constant 8 : index
+             scf.for %i = %z to %n step %o {{
+               air.channel.get @in[] {GET}
+               air.channel.put @out[] {GET}
+             }}"
+        ),
+    );
+    let pass = "air.channel.get @l3[] (%l2[] [] []) : (memref<8xi16, 1>)
+                air.channel.put @in[] (%l2[] [] []) : (memref<8xi16, 1>)";
+    let alloc = "%l2 = memref.alloc() : memref<8xi16, 1>";
+    let free = "memref.dealloc %l2 : memref<8xi16, 1>";
+    let segments = [
+        format!("{alloc}\nscf.for %i = %c0 to %c3 step %c1 {{\n{pass}\n}}\n{tile}\n{free}"),
+        format!(
+            "{alloc}\nscf.for %i = %c0 to %c2 step %c1 {{\nscf.for %j = %c0 to %c3 step %c1 {{\n{pass}\n}}\n}}
+             {tile}\n{free}"
+        ),
+        format!("scf.for %i = %c0 to %c3 step %c1 {{\n{alloc}\n{pass}\n{free}\n}}\n{tile}"),
+    ];
+    for segment in segments {
+        let text = launch(
+            "air.channel @l3 [1]\nair.channel @in [1]\nair.channel @out [1]",
+            "air.channel.put @l3[] (%a[] [] []) : (memref<64xi16>)",
+            &segment,
+            "air.channel.get @out[] (%b[] [] []) : (memref<64xi16>)",
+        );
+        let mut running = Running::new(&build(&text, &ARGS, 1, &[], &HostOptions::default()));
+        for fifo_bytes in [None, Some(16), Some(2)] {
+            running.set("a", &(0..64).collect::<Vec<u16>>());
+            running.set("b", &[0xffff; 64]);
+            let options = StreamOptions { self_loop_relays: true, fifo_bytes, ..StreamOptions::default() };
+            running.call_with(options).unwrap_or_else(|e| panic!("{e}\n{text}"));
+            assert_eq!(running.get("b"), (0..64).collect::<Vec<u16>>());
+        }
+        let StreamFault::Deadlock { reason, .. } = fault(&text, StreamOptions::default()) else { panic!() };
+        assert!(reason.contains("`--self-loop-relays`"), "{reason}");
+    }
 }
 
 mod faults {

@@ -3,6 +3,9 @@
 use std::io;
 use std::ptr;
 
+/// Of x86-64, and of AArch64 with pages of 4 KiB.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// Bytes without access on each side of a run. The first page would do for a loop that runs on; a strided access that
 /// misses by a row jumps further, and untouched address space costs nothing.
 const GUARD_BYTES: usize = 1 << 20;
@@ -48,7 +51,18 @@ impl Mapping {
         }
         let mapping = Mapping { base: base.cast(), run_bytes, guard_bytes };
         mapping.protect(libc::PROT_READ | libc::PROT_WRITE)?;
+        mapping.ask_for_huge_pages();
         Ok(mapping)
+    }
+
+    /// Weights are read once, from one end to the other or in parts that jump from row to row: with small pages, a good
+    /// part of that is looking up pages. Where the system has no others, nothing changes.
+    fn ask_for_huge_pages(&self) {
+        #[cfg(target_os = "linux")]
+        if self.run_bytes >= 2 * HUGE_PAGE_BYTES {
+            // SAFETY: advice about our own mapping, which does not change what it holds.
+            unsafe { libc::madvise(self.run().cast(), self.run_bytes, libc::MADV_HUGEPAGE) };
+        }
     }
 
     /// With the usual guards of a buffer.

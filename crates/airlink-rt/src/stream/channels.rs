@@ -41,7 +41,7 @@ pub(crate) struct Getter {
 pub(crate) struct Member {
     pub channel: usize,
     pub putters: VecDeque<Putter>,
-    pub destinations: Vec<usize>,
+    pub destinations: Rc<[usize]>,
     pub last_put: Id,
     /// Whoever has put into it: a herd's tile by herd and place, or control code.
     pub writer: Option<Writer>,
@@ -78,6 +78,7 @@ pub(crate) struct Channel {
     pub is_packet: bool,
     members: Vec<i64>,
     destinations: Vec<i64>,
+    is_broadcast: bool,
     first_member: usize,
     first_fifo: usize,
 }
@@ -88,6 +89,39 @@ pub(crate) struct BadIndex {
     pub channel: String,
     pub index: Vec<i64>,
     pub extents: Vec<i64>,
+}
+
+/// The memory of what FIFOs hold, and pieces of it that nobody holds any more, for those to come.
+#[derive(Default)]
+pub(crate) struct Spare {
+    list: Vec<Rc<Vec<u8>>>,
+    pub held_bytes: u64,
+}
+
+impl Spare {
+    /// How many pieces wait for the next put, and how large each may be.
+    const COUNT: usize = 64;
+    const BYTES: usize = 16 << 10;
+
+    /// A piece of what `fill` appends.
+    pub(crate) fn take(&mut self, bytes: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Rc<Vec<u8>> {
+        let mut piece = self.list.pop().unwrap_or_default();
+        let content = Rc::make_mut(&mut piece);
+        content.reserve_exact(bytes);
+        fill(content);
+        self.held_bytes += content.len() as u64;
+        piece
+    }
+
+    /// A FIFO is done with a piece; others may not be.
+    pub(crate) fn give_back(&mut self, mut piece: Rc<Vec<u8>>) {
+        let Some(content) = Rc::get_mut(&mut piece) else { return };
+        self.held_bytes -= content.len() as u64;
+        if content.capacity() <= Spare::BYTES && self.list.len() < Spare::COUNT {
+            content.clear();
+            self.list.push(piece);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -125,20 +159,15 @@ impl Channels {
             is_packet: table.kind == 1,
             members: members.to_vec(),
             destinations: destinations.to_vec(),
+            is_broadcast: members != destinations,
             first_member: self.members.len(),
             first_fifo: self.fifos.len(),
         });
-        self.members.extend((0..member_count).map(|_| Member {
-            channel: index,
-            putters: VecDeque::new(),
-            destinations: Vec::new(),
-            last_put: 0,
-            writer: None,
-            put_bytes: 0,
-        }));
+        let first_member = self.members.len();
+        let mut lists = vec![Vec::new(); member_count as usize];
         for number in 0..fifo_count {
             let member = self.channels[index].member_of(number as usize);
-            self.members[member].destinations.push(self.fifos.len());
+            lists[member - first_member].push(self.fifos.len());
             self.fifos.push(Fifo {
                 channel: index,
                 member,
@@ -151,6 +180,14 @@ impl Channels {
                 element_bytes: 1,
             });
         }
+        self.members.extend(lists.into_iter().map(|destinations| Member {
+            channel: index,
+            putters: VecDeque::new(),
+            destinations: destinations.into(),
+            last_put: 0,
+            writer: None,
+            put_bytes: 0,
+        }));
         self.by_table.insert(raw as usize, index);
         Some(index)
     }
@@ -162,12 +199,13 @@ impl Channels {
 
     pub(crate) fn fifo(&self, channel: usize, index: &[i64]) -> Result<usize, BadIndex> {
         let channel = &self.channels[channel];
-        let mut index = index.to_vec();
-        if channel.members != channel.destinations {
-            // Where all get the same, an extent of 1 is spread over whatever index stands there.
-            let spread = index.iter_mut().zip(&channel.destinations).filter(|(_, extent)| **extent == 1);
-            spread.for_each(|(at, _)| *at = 0);
+        if !channel.is_broadcast {
+            return Ok(channel.first_fifo + channel.linear(&channel.destinations, index)?);
         }
+        // Where all get the same, an extent of 1 is spread over whatever index stands there.
+        let mut index = index.to_vec();
+        let spread = index.iter_mut().zip(&channel.destinations).filter(|(_, extent)| **extent == 1);
+        spread.for_each(|(at, _)| *at = 0);
         Ok(channel.first_fifo + channel.linear(&channel.destinations, &index)?)
     }
 
@@ -182,9 +220,18 @@ impl Channels {
         channel.label(&channel.destinations, fifo - channel.first_fifo)
     }
 
-    /// Everything as it was before the first transfer.
-    pub(crate) fn clear(&mut self) {
-        *self = Channels::default();
+    /// Everything as it was before the first transfer, but for what is known of the channels.
+    pub(crate) fn reset(&mut self) {
+        for member in &mut self.members {
+            member.putters.clear();
+            (member.last_put, member.writer, member.put_bytes) = (0, None, 0);
+        }
+        for fifo in &mut self.fifos {
+            fifo.pieces.clear();
+            fifo.getters.clear();
+            (fifo.length_bytes, fifo.last_get, fifo.reader) = (0, 0, None);
+            (fifo.got_bytes, fifo.element_bytes) = (0, 1);
+        }
     }
 }
 

@@ -164,7 +164,7 @@ impl Engine {
 
     fn relay_hint(&self, reason: String, fifo: usize) -> String {
         let member = self.channels.fifos[fifo].member;
-        let is_relayed = self.relays.iter().any(|r| r.puts.iter().any(|p| p.end == member));
+        let is_relayed = self.relays.iter().any(|r| r.feeds(member));
         match is_relayed && !self.options.self_loop_relays {
             true => format!("{reason}; a memtile may repeat that put for ever: `--self-loop-relays`"),
             false => reason,

@@ -6,10 +6,11 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 
-use super::channels::Channels;
+use super::channels::{Channels, Spare};
 use super::cursor::{Cursor, Pattern};
 use super::memory::{BadAccess, Memory, Right};
-use super::records::{Kind, Records, Transfer, What};
+use super::records::{Kind, Records, What};
+use super::relays::Relay;
 use super::scheduler::{Pools, Tile};
 use super::{Id, StreamFault, StreamOptions, abi};
 
@@ -35,8 +36,10 @@ pub(crate) struct Engine {
     /// Per herd symbol, the last record: herds of one name are the same tiles.
     pub last_herds: BTreeMap<usize, Id>,
     pub relays: Vec<Relay>,
-    /// Bytes that FIFOs hold.
-    pub buffered_bytes: u64,
+    /// By the address of the site's table.
+    pub sites: BTreeMap<usize, KnownSite>,
+    /// The memory of what FIFOs hold.
+    pub spare: Spare,
     pub sequence: u64,
     pub random: u64,
     pub fault: Option<StreamFault>,
@@ -70,14 +73,6 @@ pub(crate) struct HerdRun {
     /// What tiles read; it lies still until all have ended.
     #[allow(dead_code, reason = "tiles hold a pointer to it")]
     pub frame: Box<[i64]>,
-}
-
-/// A get and its puts that a memtile repeats.
-pub(crate) struct Relay {
-    pub object: usize,
-    pub get: Transfer,
-    pub puts: Vec<Transfer>,
-    pub last: Id,
 }
 
 /// Records that control code may be ahead of the tiles while these have something to do.
@@ -134,7 +129,8 @@ impl Engine {
             herds: BTreeMap::new(),
             last_herds: BTreeMap::new(),
             relays: Vec::new(),
-            buffered_bytes: 0,
+            sites: BTreeMap::new(),
+            spare: Spare::default(),
             sequence: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             fault: None,
@@ -146,7 +142,7 @@ impl Engine {
 
     /// What FIFOs, buffers of segments and records take.
     pub(crate) fn held_bytes(&self) -> u64 {
-        self.buffered_bytes + self.memory.block_bytes + RECORD_BYTES * self.records.pending as u64
+        self.spare.held_bytes + self.memory.block_bytes + RECORD_BYTES * self.records.pending as u64
     }
 
     pub(crate) fn fail(&mut self, fault: StreamFault) {
@@ -178,7 +174,7 @@ impl Engine {
         start: usize,
         pattern: &Rc<Pattern>,
         writes: bool,
-        what: &str,
+        via: Via,
         place: *const std::ffi::c_char,
     ) -> Option<Touched> {
         let hull = pattern.hull(start);
@@ -188,13 +184,18 @@ impl Engine {
                 base.map(|base| Touched { base, hull, shape, writes })
             }
             Err(bad) => {
-                self.bad_access(&bad, what, writes, place);
+                self.bad_access(&bad, via, writes, place);
                 None
             }
         }
     }
 
-    pub(crate) fn bad_access(&mut self, bad: &BadAccess, what: &str, writes: bool, place: *const std::ffi::c_char) {
+    pub(crate) fn bad_access(&mut self, bad: &BadAccess, via: Via, writes: bool, place: *const std::ffi::c_char) {
+        let what = match via {
+            Via::Put(member) => format!("a put into {}", self.channels.member_name(member)),
+            Via::Get(fifo) => format!("a get from {}", self.channels.fifo_name(fifo)),
+            Via::Copy => "a copy".to_string(),
+        };
         let does = if writes { "writes" } else { "reads" };
         let what = match bad {
             BadAccess::Nowhere => format!("{does} where no buffer lies, in {what}"),
@@ -277,27 +278,6 @@ impl Engine {
         true
     }
 
-    /// Repeats a relay that has something to get; false if none has.
-    pub(crate) fn repeat_relay(&mut self) -> bool {
-        if !self.options.self_loop_relays {
-            return false;
-        }
-        let position = self.relays.iter().position(|relay| {
-            let fifo = &self.channels.fifos[relay.get.end];
-            let has_input = fifo.length_bytes > 0
-                || self.channels.members[fifo.member].putters.front().is_some_and(|p| p.cursor.left() > 0);
-            has_input && fifo.getters.is_empty() && self.records.is_done(relay.last)
-        });
-        let Some(position) = position else { return false };
-        let (get, puts) = (self.relays[position].get.clone(), self.relays[position].puts.clone());
-        let mut last = self.issue_get(get, &[]);
-        for put in puts {
-            last = self.issue_put(put, &[]);
-        }
-        self.relays[position].last = last;
-        true
-    }
-
     /// The end of a launch point: nothing may be left over.
     pub(crate) fn finish_point(&mut self) {
         let left: Vec<(String, u64)> = (0..self.channels.fifos.len())
@@ -319,14 +299,32 @@ impl Engine {
         if let Some(damage) = self.memory.damage.take() {
             self.fail(StreamFault::Damage(damage));
         }
-        self.channels.clear();
+        self.channels.reset();
         self.tiles.clear();
         self.relays.clear();
         self.last_herds.clear();
         self.scopes.clear();
         self.work.clear();
-        self.buffered_bytes = 0;
+        self.spare.held_bytes = 0;
     }
+}
+
+/// What accesses memory, for messages.
+#[derive(Clone, Copy)]
+pub(crate) enum Via {
+    /// A put into this member.
+    Put(usize),
+    /// A get from this FIFO.
+    Get(usize),
+    Copy,
+}
+
+/// What is known of a put or get in the program from its last use.
+pub(crate) struct KnownSite {
+    /// Sizes and strides.
+    pub words: Box<[i64]>,
+    pub pattern: Rc<Pattern>,
+    pub channel: usize,
 }
 
 /// What a record does to an object.

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::cursor::Pattern;
 use super::{Id, Records};
-use crate::buffer::margin_byte;
+use crate::buffer::{is_margin, margin_byte};
 use crate::local::LocalName;
 use crate::{LocalDamage, Side};
 
@@ -76,8 +76,12 @@ impl Block {
     }
 
     fn damage(&self, name: &LocalName) -> Option<LocalDamage> {
-        let is_damaged = |at: &usize| self.bytes[*at - self.bytes.as_ptr() as usize] != margin_byte(*at);
+        let base = self.bytes.as_ptr() as usize;
+        let is_damaged = |at: &usize| self.bytes[*at - base] != margin_byte(*at);
         let (front, back) = self.zones();
+        if [&front, &back].iter().all(|z| is_margin(&self.bytes[z.start - base..z.end - base], z.start)) {
+            return None;
+        }
         let (side, reach, zone) = if let Some(last) = back.clone().rev().find(is_damaged) {
             (Side::After, last + 1 - back.start, BACK_BYTES)
         } else if let Some(first) = front.clone().find(is_damaged) {

@@ -115,6 +115,9 @@ pub(crate) fn run(
     drop(active);
     // SAFETY: from the box above; nobody uses the pointer any more.
     let mut engine = unsafe { Box::from_raw(engine) };
+    if matches!(exit, Some(Exit::Ok(_))) {
+        engine.check_scratch();
+    }
     engine.drop_tiles();
     host.pools = std::mem::take(&mut engine.pools);
     // Blocks belong to the tables of an ELF that may be closed by the next call.
@@ -215,9 +218,18 @@ impl Engine {
                 return Next::End;
             }
             if self.control != Control::Yields && !self.repeat_relay() && !self.force() {
+                self.check_scratch();
                 self.report_deadlock();
                 return Next::End;
             }
+        }
+    }
+
+    /// Looks at what lies around the buffers of tiles that have ended. Not after each of them: there are thousands, and what
+    /// one has done stays.
+    pub(crate) fn check_scratch(&mut self) {
+        if let Some(damage) = self.pools.scratch.damage() {
+            self.fail(StreamFault::Damage(damage));
         }
     }
 
@@ -329,9 +341,6 @@ impl Engine {
         let tile = &mut self.tiles[number];
         let herd = tile.herd;
         if let Some(scratch) = tile.scratch.take() {
-            if let Some(damage) = scratch.damage() {
-                self.fail(StreamFault::Damage(damage));
-            }
             self.pools.scratch.give_back(scratch);
         }
         if let Some(run) = self.herds.get_mut(&herd) {

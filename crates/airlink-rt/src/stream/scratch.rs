@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::abi::{self, RawHerd, RawLocal};
-use crate::buffer::margin_byte;
+use crate::buffer::{is_margin, margin_byte};
 use crate::local::LocalName;
 use crate::{LocalDamage, Side};
 
@@ -48,6 +48,11 @@ impl ScratchPool {
         self.0.entry(scratch.site as usize).or_default().push(scratch);
     }
 
+    /// The first zone of any block that is not as it was.
+    pub(crate) fn damage(&self) -> Option<LocalDamage> {
+        self.0.values().flatten().find_map(Scratch::damage)
+    }
+
     /// Forgets the blocks of an ELF that may be closed.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
@@ -80,20 +85,23 @@ impl Scratch {
         })
     }
 
-    /// The buffer that holds `address`: its first byte, one past its last, its text.
-    pub(crate) fn buffer_at(&self, address: usize) -> Option<(usize, usize, LocalName)> {
+    /// The buffer that holds `address`: its first byte, one past its last, and its entry.
+    pub(crate) fn buffer_at(&self, address: usize) -> Option<(usize, usize, &RawLocal)> {
         let local = self.locals().iter().find(|l| {
             let first = self.start + l.offset as usize;
             (first..first + l.bytes.max(1) as usize).contains(&address)
         })?;
         let first = self.start + local.offset as usize;
-        Some((first, first + local.bytes as usize, name_of(local)))
+        Some((first, first + local.bytes as usize, local))
     }
 
     /// The first zone that is not as it was.
-    pub(crate) fn damage(&self) -> Option<LocalDamage> {
+    fn damage(&self) -> Option<LocalDamage> {
         let base = self.bytes.as_ptr() as usize;
         for (zone, local, side) in self.zones() {
+            if is_margin(&self.bytes[zone.start - base..zone.end - base], zone.start) {
+                continue;
+            }
             let is_damaged = |at: &usize| self.bytes[*at - base] != margin_byte(*at);
             let reach = match side {
                 Side::After => zone.clone().rev().find(is_damaged).map(|last| last + 1 - zone.start),
@@ -116,7 +124,8 @@ impl Scratch {
 /// Bytes in front of each buffer, as `mlir/lib/Host/Memory.cpp` lays them out.
 const FRONT_BYTES: usize = 256;
 
-fn name_of(local: &RawLocal) -> LocalName {
+/// How messages name it.
+pub(crate) fn name_of(local: &RawLocal) -> LocalName {
     // SAFETY: a text of an ELF that is open.
     LocalName::parse(&unsafe { abi::text(local.text) })
 }

@@ -7,9 +7,10 @@ use std::rc::Rc;
 use super::abi::{self, RawHerd, RawSite, STREAM_ABI, Services, TileFunction};
 use super::channels::Who;
 use super::cursor::{Cursor, Pattern};
-use super::engine::{Control, Engine, Scope, Touched, with};
+use super::engine::{Control, Engine, Scope, Touched, Via, with};
 use super::records::{Kind, What};
 use super::scheduler::{WaitsIn, suspend};
+use super::scratch::name_of;
 use super::{Id, StreamFault};
 use crate::local::LocalName;
 
@@ -47,7 +48,15 @@ fn wait_until(control: Control) {
 }
 
 unsafe extern "C" fn begin(launch: i64) {
-    with(|e| e.launch = launch);
+    with(|e| {
+        if e.launch != launch {
+            e.check_scratch();
+        }
+        if e.fault.is_none() {
+            e.launch = launch;
+        }
+    });
+    stop_if_failed();
 }
 
 unsafe extern "C" fn end() {
@@ -77,6 +86,10 @@ unsafe fn transfer(
     count: i64,
     is_put: bool,
 ) -> i64 {
+    // SAFETY: by the promise above.
+    if with(|e| e.current.is_some() && unsafe { e.at_once(site, start, words, is_put) }) == Some(true) {
+        return 0;
+    }
     let issued = with(|e| {
         // SAFETY: by the promise above.
         let transfer = unsafe { e.read_transfer(site, start, words, is_put) }?;
@@ -86,7 +99,10 @@ unsafe fn transfer(
             return Some(0);
         }
         // SAFETY: as above.
-        let tokens = unsafe { abi::words(tokens, count) };
+        let (tokens, flags) = unsafe { (abi::words(tokens, count), (*site).flags) };
+        if flags & abi::IS_RELAY != 0 {
+            e.note_relay(&transfer, is_put);
+        }
         Some(if is_put { e.issue_put(transfer, tokens) } else { e.issue_get(transfer, tokens) })
     });
     finish_call();
@@ -121,10 +137,10 @@ impl Engine {
     /// Starts a transfer that a tile waits for.
     fn tile_transfer(&mut self, tile: usize, transfer: super::records::Transfer, site: &RawSite, is_put: bool) {
         let who = self.writer();
-        if !self.claim_end(transfer.end, is_put, who, site) || !self.check_tile_access(tile, &transfer, site, !is_put) {
+        if !self.claim_end(transfer.end, is_put, who, site) {
             return;
         }
-        let start = self.memory.real(transfer.start);
+        let Some(start) = self.check_tile_access(tile, &transfer, site, !is_put) else { return };
         let cursor = Cursor::new(transfer.pattern.clone(), start);
         match is_put {
             true => {
@@ -139,37 +155,37 @@ impl Engine {
         self.pump();
     }
 
-    /// Whether a transfer of a tile stays in one buffer: of its scratch block, or of the launch.
+    /// Where the bytes of a tile's transfer lie; none if it does not stay in one buffer, of its scratch block or of the
+    /// launch.
     fn check_tile_access(
         &mut self,
         tile: usize,
         transfer: &super::records::Transfer,
         site: &RawSite,
         writes: bool,
-    ) -> bool {
+    ) -> Option<usize> {
         let hull = transfer.pattern.hull(transfer.start);
         if hull.0 == hull.1 {
-            return true;
+            return Some(transfer.start);
         }
         let own = self.tiles[tile].scratch.as_ref().and_then(|s| s.buffer_at(transfer.start));
-        let what = match writes {
-            true => format!("a get from {}", self.channels.fifo_name(transfer.end)),
-            false => format!("a put into {}", self.channels.member_name(transfer.end)),
-        };
-        let Some((first, last, name)) = own else {
-            return self.touched(transfer.start, &transfer.pattern, writes, &what, site.place).is_some();
+        let via = if writes { Via::Get(transfer.end) } else { Via::Put(transfer.end) };
+        let Some((first, last, local)) = own else {
+            self.touched(transfer.start, &transfer.pattern, writes, via, site.place)?;
+            return Some(self.memory.real(transfer.start));
         };
         if first <= hull.0 && hull.1 <= last {
-            return true;
+            return Some(transfer.start);
         }
+        let name = name_of(local);
         let object = format!("the {} buffer `{}` of {}", name.level, name.ty, name.owner);
         let bad = super::memory::BadAccess::Outside {
             object,
             before_bytes: first.saturating_sub(hull.0) as u64,
             after_bytes: hull.1.saturating_sub(last) as u64,
         };
-        self.bad_access(&bad, &what, writes, site.place);
-        false
+        self.bad_access(&bad, via, writes, site.place);
+        None
     }
 }
 
@@ -202,8 +218,8 @@ unsafe extern "C" fn copy(
             e.fail(StreamFault::Unequal { written, read, place: abi::text(table.place) });
             return None;
         }
-        let target = e.touched(to, &to_pattern, true, "a copy", table.place);
-        let source = e.touched(from, &from_pattern, false, "a copy", table.place);
+        let target = e.touched(to, &to_pattern, true, Via::Copy, table.place);
+        let source = e.touched(from, &from_pattern, false, Via::Copy, table.place);
         let touched: Vec<Touched> = target.into_iter().chain(source).collect();
         let kind = Kind::Copy { to: (to, to_pattern), from: (from, from_pattern) };
         Some(e.issue(kind, What::Copy(table.place), &touched, &[], abi::words(tokens, count)))
@@ -271,7 +287,7 @@ unsafe extern "C" fn free(start: usize, tokens: *const i64, count: i64) {
     with(|e| {
         let Some(base) = e.memory.find(start) else { return };
         // What a memtile may repeat stays until the launch has ended.
-        if e.options.self_loop_relays && e.relays.iter().any(|r| r.object == base) {
+        if e.keeps_for_relays(base) {
             return;
         }
         let Some(end) = e.memory.get(base).map(|o| o.base + o.size_bytes) else { return };

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use super::abi::{self, RawSite};
 use super::channels::{Getter, Piece, Putter, Who, Writer};
 use super::cursor::{Cursor, Pattern};
-use super::engine::{Engine, Relay};
+use super::engine::{Engine, KnownSite, Via};
 use super::records::{Kind, Transfer, What};
 use super::{Id, StreamFault};
 
 /// Bytes that a tile puts ahead of who gets them before it lets others run. Larger is no faster: it then leaves the cache.
-const TILE_AHEAD_BYTES: usize = 128 << 10;
+pub(super) const TILE_AHEAD_BYTES: usize = 128 << 10;
 
 impl Engine {
     /// Reads the words of a put or get: its end of the channel and its pattern.
@@ -32,15 +32,10 @@ impl Engine {
         let (all, padding) = unsafe { (abi::words(words, count), abi::words(table.padding, 2 * table.rank)) };
         let (index, rest) = all.split_at_checked(table.index_count as usize)?;
         let (destination, rest) = rest.split_at_checked(usize::from(has_destination))?;
-        let (sizes, strides) = rest.split_at_checked(table.rank as usize)?;
         // SAFETY: the channel's table is part of the same ELF.
         let place = || unsafe { abi::text(table.place) };
-        let Ok(pattern) = Pattern::new(sizes, strides, padding, table.element_bytes as usize) else {
-            self.fail(StreamFault::TooLarge { place: place() });
-            return None;
-        };
         // SAFETY: as above.
-        let Some(channel) = (unsafe { self.channels.of(table.channel) }) else {
+        let Some((pattern, channel)) = (unsafe { self.known_site(site, rest, padding) }) else {
             self.fail(StreamFault::TooLarge { place: place() });
             return None;
         };
@@ -69,59 +64,57 @@ impl Engine {
                 Some(fifo)
             }
         };
-        Some(Transfer { site, start, pattern: Rc::new(pattern), end, only })
+        Some(Transfer { site, start, pattern, end, only })
+    }
+
+    /// The pattern and the channel of a put or get whose sizes and strides are `words`. Most use the same ones each time;
+    /// none if no memory can have such sizes.
+    ///
+    /// # Safety
+    /// As for `read_transfer`.
+    unsafe fn known_site(
+        &mut self,
+        site: *const RawSite,
+        words: &[i64],
+        padding: &[i64],
+    ) -> Option<(Rc<Pattern>, usize)> {
+        if let Some(known) = self.sites.get(&(site as usize)).filter(|known| *known.words == *words) {
+            return Some((known.pattern.clone(), known.channel));
+        }
+        // SAFETY: by the promise above, also for the channel's table, which is part of the same ELF.
+        let (table, channel) = unsafe { (&*site, self.channels.of((*site).channel)?) };
+        let (sizes, strides) = words.split_at_checked(table.rank as usize)?;
+        let pattern = Rc::new(Pattern::new(sizes, strides, padding, table.element_bytes as usize).ok()?);
+        self.sites.insert(site as usize, KnownSite { words: words.into(), pattern: pattern.clone(), channel });
+        Some((pattern, channel))
     }
 
     pub(crate) fn issue_put(&mut self, transfer: Transfer, tokens: &[i64]) -> Id {
         // SAFETY: the site of a transfer lies in an ELF that is open.
         let site = unsafe { &*transfer.site };
-        let what = format!("a put into {}", self.channels.member_name(transfer.end));
         if !self.claim_end(transfer.end, true, Writer::Control, site) {
             return 0;
         }
-        let touched = self.touched(transfer.start, &transfer.pattern, false, &what, site.place);
+        let touched = self.touched(transfer.start, &transfer.pattern, false, Via::Put(transfer.end), site.place);
         let waits = [self.channels.members[transfer.end].last_put];
         let end = transfer.end;
         let what = What::Put(end, site.place);
         self.channels.members[end].last_put = self.records.next();
-        self.note_relay(&transfer, site.flags, true);
         self.issue(Kind::Put(transfer), what, touched.as_slice(), &waits, tokens)
     }
 
     pub(crate) fn issue_get(&mut self, transfer: Transfer, tokens: &[i64]) -> Id {
         // SAFETY: as above.
         let site = unsafe { &*transfer.site };
-        let what = format!("a get from {}", self.channels.fifo_name(transfer.end));
         if !self.claim_end(transfer.end, false, Writer::Control, site) {
             return 0;
         }
-        let touched = self.touched(transfer.start, &transfer.pattern, true, &what, site.place);
+        let touched = self.touched(transfer.start, &transfer.pattern, true, Via::Get(transfer.end), site.place);
         let waits = [self.channels.fifos[transfer.end].last_get];
         let end = transfer.end;
         let what = What::Get(end, site.place);
         self.channels.fifos[end].last_get = self.records.next();
-        self.note_relay(&transfer, site.flags, false);
         self.issue(Kind::Get(transfer), what, touched.as_slice(), &waits, tokens)
-    }
-
-    /// Remembers the parts of a relay the first time that they are issued.
-    fn note_relay(&mut self, transfer: &Transfer, flags: i64, is_put: bool) {
-        if flags & abi::IS_RELAY == 0 {
-            return;
-        }
-        let Some(object) = self.memory.find(transfer.start) else { return };
-        let id = self.records.next();
-        match self.relays.iter_mut().find(|r| r.object == object) {
-            Some(relay) if is_put && !relay.puts.iter().any(|p| p.site == transfer.site) => {
-                relay.puts.push(transfer.clone());
-                relay.last = id;
-            }
-            Some(_) => {}
-            None if !is_put => {
-                self.relays.push(Relay { object, get: transfer.clone(), puts: Vec::new(), last: id });
-            }
-            None => {}
-        }
     }
 
     /// Whether `who` may use this end of a stream: others that use it must come in an order that the program gives.
@@ -201,9 +194,8 @@ impl Engine {
                 fifo.got_bytes += count as u64;
                 if piece.at == piece.bytes.len()
                     && let Some(piece) = fifo.pieces.pop_front()
-                    && Rc::strong_count(&piece.bytes) == 1
                 {
-                    self.buffered_bytes -= piece.bytes.len() as u64;
+                    self.spare.give_back(piece.bytes);
                 }
             }
             if getter.cursor.left() > 0 {
@@ -242,8 +234,8 @@ impl Engine {
             if left > 0 && count == 0 {
                 return;
             }
-            let fifos = match putter.only {
-                Some(fifo) => vec![fifo],
+            let fifos: Rc<[usize]> = match putter.only {
+                Some(fifo) => [fifo].into(),
                 None => self.channels.members[number].destinations.clone(),
             };
             if left > 0 && !self.move_into(number, &fifos, count) {
@@ -323,11 +315,8 @@ impl Engine {
     /// Copies bytes of a member's first putter to the ends of its FIFOs.
     fn gather_into(&mut self, number: usize, fifos: &[usize], count: usize) {
         let Some(putter) = self.channels.members[number].putters.front_mut() else { return };
-        let mut bytes = Vec::with_capacity(count);
         // SAFETY: what a put reads was checked when it was issued or called, and its owner waits.
-        unsafe { putter.cursor.gather(&mut bytes, count) };
-        self.buffered_bytes += bytes.len() as u64;
-        let bytes = Rc::new(bytes);
+        let bytes = self.spare.take(count, |bytes| unsafe { putter.cursor.gather(bytes, count) });
         for &fifo in fifos {
             let fifo = &mut self.channels.fifos[fifo];
             fifo.length_bytes += bytes.len();

@@ -60,7 +60,8 @@ mlir::LogicalResult buildEntries(mlir::func::FuncOp function);
 mlir::LogicalResult privatizeTileBuffers(mlir::ModuleOp module);
 
 /// Drops copies into buffers that are only read, from memory that nothing changes meanwhile: the buffer is that memory.
-/// A kernel counts as a reader of operands that its declaration calls `llvm.readonly`.
+/// A kernel counts as a reader of operands that its declaration calls `llvm.readonly`. Launches without channels lose
+/// their tokens on the way.
 void forwardCopies(mlir::ModuleOp module);
 
 /// Turns `air.dma_memcpy_nd` and `memref.copy` into block copies, in loops where the access is not contiguous.
