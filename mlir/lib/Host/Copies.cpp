@@ -55,6 +55,53 @@ public:
     return success();
   }
 
+  /// A copy of the source with zeros in front of and behind each of its dimensions. Each element's place is worked out
+  /// from its number: padding is rare, and its shapes are odd.
+  LogicalResult copyPadded(Access dst, const Access &src, ArrayRef<int32_t> before, ArrayRef<int32_t> after) {
+    bytes = *elementBytes(dst.type.getElementType());
+    if (before.size() != src.dims.size() || after.size() != src.dims.size())
+      return op->emitError("AL0701: this copy has ")
+             << src.dims.size() << " dimensions and padding for " << before.size();
+    for (const Dim &dim : dst.dims)
+      if (isConstant(dim.stride, 0) && !isConstant(dim.size, 1))
+        return op->emitError("AL0701: the destination of this copy has stride 0: elements would overwrite each other");
+    SmallVector<Dim> padded(src.dims);
+    for (auto [dim, front, back] : llvm::zip_equal(padded, before, after))
+      dim.size = add(dim.size, builder.getIndexAttr(int64_t(front) + back));
+    std::optional<int64_t> dstCount = count(dst.dims), srcCount = count(padded);
+    if (dstCount && srcCount && *dstCount != *srcCount)
+      return op->emitError("AL0701: this copy writes ")
+             << *dstCount << " elements and reads " << *srcCount << " with its padding";
+    OpFoldResult total = builder.getIndexAttr(1);
+    for (const Dim &dim : padded)
+      total = multiply(total, dim.size);
+    OpBuilder::InsertionGuard guard(builder);
+    auto loop = scf::ForOp::create(builder, loc, value(builder.getIndexAttr(0)), value(total),
+                                   value(builder.getIndexAttr(1)));
+    builder.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar(), rest = number;
+    OpFoldResult dstIndex = place(dst.dims, number), srcIndex = builder.getIndexAttr(0);
+    Value inside = arith::ConstantIntOp::create(builder, loc, 1, 1);
+    for (auto [dim, whole, front] : llvm::reverse(llvm::to_vector(llvm::zip_equal(src.dims, padded, before)))) {
+      Value extent = value(whole.size);
+      Value coordinate = arith::RemUIOp::create(builder, loc, rest, extent);
+      rest = arith::DivUIOp::create(builder, loc, rest, extent);
+      // In front of the source this wraps, and is as far outside as behind it.
+      Value own = arith::SubIOp::create(builder, loc, coordinate, value(builder.getIndexAttr(front)));
+      Value within = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, own, value(dim.size));
+      inside = arith::AndIOp::create(builder, loc, inside, within);
+      srcIndex = add(srcIndex, multiply(own, dim.stride));
+    }
+    auto choice = scf::IfOp::create(builder, loc, inside, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(choice.thenBlock());
+    move(dst.start, dstIndex, src.start, srcIndex, builder.getIndexAttr(1));
+    builder.setInsertionPointToStart(choice.elseBlock());
+    Type element = builder.getIntegerType(bytes * 8);
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(element, 0));
+    LLVM::StoreOp::create(builder, loc, zero, address(dst.start, dstIndex), bytes);
+    return success();
+  }
+
   Value firstElement(Value memref, ArrayRef<OpFoldResult> offsets, ArrayRef<Dim> dims) {
     Value start = Descriptor(builder, loc, memref).firstElement();
     OpFoldResult sum = builder.getIndexAttr(0);
@@ -188,15 +235,29 @@ private:
     move(dst, dstIndex, src, srcIndex, run);
   }
 
+  Value address(Value pointer, OpFoldResult index) {
+    if (isConstant(index, 0))
+      return pointer;
+    Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value(index));
+    return elementAddress(builder, loc, pointer, bytes, wide);
+  }
+
+  /// The index of the element with a number in row-major order.
+  OpFoldResult place(ArrayRef<Dim> dims, Value number) {
+    Value rest = number;
+    OpFoldResult index = builder.getIndexAttr(0);
+    for (const Dim &dim : llvm::reverse(dims)) {
+      Value size = value(dim.size);
+      Value coordinate = arith::RemUIOp::create(builder, loc, rest, size);
+      index = add(index, multiply(coordinate, dim.stride));
+      rest = arith::DivUIOp::create(builder, loc, rest, size);
+    }
+    return index;
+  }
+
   /// Copies `run` contiguous elements.
   void move(Value dst, OpFoldResult dstIndex, Value src, OpFoldResult srcIndex, OpFoldResult run) {
     Type element = builder.getIntegerType(bytes * 8);
-    auto address = [&](Value pointer, OpFoldResult index) {
-      if (isConstant(index, 0))
-        return pointer;
-      Value wide = arith::IndexCastOp::create(builder, loc, builder.getI64Type(), value(index));
-      return elementAddress(builder, loc, pointer, bytes, wide);
-    };
     dst = address(dst, dstIndex);
     src = address(src, srcIndex);
     if (isConstant(run, 1)) {
@@ -222,18 +283,8 @@ private:
     auto loop = scf::ForOp::create(builder, loc, value(builder.getIndexAttr(0)), value(total),
                                    value(builder.getIndexAttr(1)));
     builder.setInsertionPointToStart(loop.getBody());
-    auto place = [&](ArrayRef<Dim> dims) {
-      Value rest = loop.getInductionVar();
-      OpFoldResult index = builder.getIndexAttr(0);
-      for (const Dim &dim : llvm::reverse(dims)) {
-        Value size = value(dim.size);
-        Value coordinate = arith::RemUIOp::create(builder, loc, rest, size);
-        index = add(index, multiply(coordinate, dim.stride));
-        rest = arith::DivUIOp::create(builder, loc, rest, size);
-      }
-      return index;
-    };
-    OpFoldResult dstIndex = place(dst.dims), srcIndex = place(src.dims);
+    Value number = loop.getInductionVar();
+    OpFoldResult dstIndex = place(dst.dims, number), srcIndex = place(src.dims, number);
     move(dst.start, dstIndex, src.start, srcIndex, builder.getIndexAttr(1));
   }
 
@@ -314,7 +365,8 @@ LogicalResult lowerDma(air::DmaMemcpyNdOp dma) {
   if (elementBytes(dst->type.getElementType()) != elementBytes(src->type.getElementType()))
     return dma.emitError("AL0701: this copy writes elements of type ")
            << dst->type.getElementType() << " and reads " << src->type.getElementType();
-  if (failed(copier.copy(*dst, *src)))
+  std::optional<ArrayRef<int32_t>> before = dma.getPadBefore(), after = dma.getPadAfter();
+  if (failed(before && after ? copier.copyPadded(*dst, *src, *before, *after) : copier.copy(*dst, *src)))
     return failure();
   dma.erase();
   return success();

@@ -24,8 +24,6 @@ StringRef reasonAgainst(Operation *op) {
   if (isa<air::CustomOp>(op))
     return "holds an `air.custom`, whose meaning is outside the program";
   if (auto dma = dyn_cast<air::DmaMemcpyNdOp>(op)) {
-    if (dma.getPadBefore() || dma.getPadAfter())
-      return "pads a transfer";
     if (dma.getSrcRank() || dma.getDstRank())
       return "copies between devices";
   }

@@ -175,3 +175,35 @@ fn a_destination_with_stride_zero_is_refused() {
         "error AL0701 line 8: the destination of this copy has stride 0: elements would overwrite each other\n"
     );
 }
+
+/// Two rows of three, a row of zeros in front and two zeros behind each.
+#[test]
+fn padding_is_zeros_around_the_source() {
+    for (to, at) in [
+        ((&[0][..], &[15][..], &[1][..]), (0..15).collect::<Vec<usize>>()),
+        // By columns, from the last element but one on.
+        ((&[0, 0], &[3, 5], &[1, 3]), (0..15).map(|i| i / 5 + i % 5 * 3).collect()),
+    ] {
+        let shapes = ("4x6xbf16", "16xbf16", "16xbf16");
+        let text = program(shapes, [to, (&[1, 2], &[2, 3], &[6, 1])], [WHOLE, WHOLE]);
+        let padded = text.replacen(
+            " : (memref<16xbf16, 2>, memref<4x6xbf16>)",
+            " {pad_before = array<i32: 1, 0>, pad_after = array<i32: 0, 2>} : (memref<16xbf16, 2>, memref<4x6xbf16>)",
+            1,
+        );
+        assert_ne!(padded, text);
+        let args: [Arg; 2] = [("src", "memref<4x6xbf16>", Role::Input), ("dst", "memref<16xbf16>", Role::Output)];
+        let options = HostOptions { poison: Some(0xff), ..HostOptions::default() };
+        let mut running = Running::new(&build(&padded, &args, 1, &[], &options));
+        let source = numbers(7, 24);
+        running.set("src", &source);
+        running.run();
+        let mut expected = vec![0xffffu16; 16];
+        for (number, place) in at.into_iter().enumerate() {
+            let (row, column) = (number / 5, number % 5);
+            let is_padding = row == 0 || column >= 3;
+            expected[place] = if is_padding { 0 } else { source[row * 6 + 2 + column] };
+        }
+        assert_eq!(running.get("dst"), expected, "{padded}");
+    }
+}

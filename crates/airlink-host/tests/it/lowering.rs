@@ -62,13 +62,19 @@ fn herd(body: &str) -> String {
 }
 
 #[test]
-fn padding_is_refused() {
-    let text = herd(
-        "air.dma_memcpy_nd (%l1[] [] [], %h[0] [6] [1]) {pad_before = array<i32: 1>, pad_after = array<i32: 1>} : (memref<8xf32, 2>, memref<8xf32>)",
+fn padding_that_does_not_fit_is_refused() {
+    let padded = |before: &str, after: &str| {
+        herd(&format!(
+            "air.dma_memcpy_nd (%l1[] [] [], %h[0] [6] [1]) {{pad_before = array<i32: {before}>, pad_after = array<i32: {after}>}} : (memref<8xf32, 2>, memref<8xf32>)"
+        ))
+    };
+    assert_eq!(
+        complaints(&padded("1", "2")),
+        "error AL0701 line 8: this copy writes 8 elements and reads 9 with its padding\n"
     );
     assert_eq!(
-        complaints(&text),
-        "error AL0701 line 8: launch `@named` pads a transfer, which the host target cannot run yet\n"
+        complaints(&padded("1, 0", "1, 0")),
+        "error AL0701 line 8: this copy has 1 dimensions and padding for 2\n"
     );
 }
 

@@ -233,6 +233,23 @@ fn a_ring_in_which_all_put_first() {
     assert!(reason.contains("nobody gets from `@ring["), "{reason}");
 }
 
+/// A copy beside the channels, in control code.
+#[test]
+fn padding_of_a_copy_in_a_segment() {
+    let text = launch(
+        "air.channel @in [1]
+         air.channel @out [1]",
+        "%p = memref.alloc() : memref<8xi16, 1>
+         air.dma_memcpy_nd (%p[] [] [], %a[50] [3] [1]) {pad_before = array<i32: 2>, pad_after = array<i32: 3>} : (memref<8xi16, 1>, memref<64xi16>)
+         air.channel.put @in[] (%p[] [] []) : (memref<8xi16, 1>)",
+        &herd("h", 1, 1, &format!("air.channel.get @in[] {GET}\nair.channel.put @out[] {GET}")),
+        "air.channel.get @out[] (%b[0] [8] [1]) : (memref<64xi16>)",
+    );
+    let mut expected = vec![0xffff; 64];
+    expected[..8].copy_from_slice(&[0, 0, 50, 51, 52, 0, 0, 0]);
+    assert_eq!(results(&text, &[bounded(16)]), expected);
+}
+
 #[test]
 fn layouts_of_both_ends_and_padding() {
     let text = launch(
