@@ -88,3 +88,38 @@ fn a_short_list_of_offsets_is_split_as_a_whole_one() {
     let text = std::fs::read_to_string(folder.path().join("out/g.mlir")).expect("the module");
     assert!(text.contains("[0, 0, 0] [1, 16, 512] [8192, 512, 1]"), "{text}");
 }
+
+/// The vector comes to all tiles by one channel: what the launch puts is split.
+#[test]
+fn a_vector_that_goes_through_a_channel_is_split() {
+    let kernel = std::fs::read_to_string(fixture("kernels/gemv/2048x8192_t2.air.mlir")).expect("the fixture is there");
+    let edits = [
+        ("module {", "module {\n  air.channel @x [1, 1] {broadcast_shape = [8, 1]}"),
+        (
+            "      air.segment @gemv_seg",
+            "      air.channel.put @x[] (%lx[0] [8192] [1]) : (memref<8192xbf16>)\n      air.segment @gemv_seg",
+        ),
+        (
+            "air.dma_memcpy_nd (%vec[] [] [], %hx[0] [8192] [1]) : (memref<8192xbf16, 2 : i32>, memref<8192xbf16>)",
+            "air.channel.get @x[%tx, %ty] (%vec[] [] []) : (memref<8192xbf16, 2 : i32>)",
+        ),
+        ("%steps = arith.constant 128", "%steps = arith.constant 4"),
+        ("memref<2048x8192", "memref<64x8192"),
+        ("memref<2048xbf16>", "memref<64xbf16>"),
+    ];
+    let kernel = edits.iter().fold(kernel, |text, (from, to)| {
+        assert!(text.contains(from), "`{from}` in {text}");
+        text.replace(from, to)
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph =
+        "[graph]\nname = \"g\"\n\n[[launch]]\nname = \"a\"\nkernel = \"k.mlir\"\nargs = [\"w\", \"x\", \"y\"]\n";
+    std::fs::write(folder.path().join("k.mlir"), kernel).expect("written");
+    std::fs::write(folder.path().join("g.toml"), graph).expect("written");
+    airlink(folder.path(), &["stitch", "g.toml", "-o", "out", "--emit", "mlir", "-q"]).expect(0);
+    let module = std::fs::read_to_string(folder.path().join("out/g.mlir")).expect("written");
+    let put = module.lines().find(|l| l.contains("air.channel.put")).expect("a put");
+    assert!(put.contains("[16, 512] [512, 1]"), "{put}");
+    let outcome = airlink(folder.path(), &["verify", "g.toml"]).expect(0);
+    assert!(outcome.stdout.contains("bit-exact: 64 elements"), "{}", outcome.stdout);
+}

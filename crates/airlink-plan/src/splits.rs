@@ -116,7 +116,7 @@ fn candidates<'k>(kernel: &KernelUse<'k>) -> Vec<Candidate<'k>> {
 /// K and the bits of an element, if the transfer reads one run of K elements from host memory.
 fn k_of(transfer: &Transfer) -> Option<(u64, u64)> {
     let source = transfer.source.as_ref().filter(|s| s.memory == Memory::L3)?;
-    if transfer.kind != TransferKind::Dma {
+    if matches!(transfer.kind, TransferKind::Get { .. }) {
         return None;
     }
     let long = |side: &Side| -> Option<usize> {
@@ -129,13 +129,23 @@ fn k_of(transfer: &Transfer) -> Option<(u64, u64)> {
     Some((source.sizes[dim]?, source.element_bits?))
 }
 
-/// The extern whose `memref<K>` operand the transfer fills: one of its other operands is `RxK`.
+/// The extern whose `memref<K>` operand the transfer fills, itself or through a channel: one of its other operands is
+/// `RxK`.
 fn consumer<'k>(kernel: &'k KernelSummary, entry: &EntrySummary, transfer: &Transfer, k: u64) -> Option<&'k str> {
-    let BufferRef::Local(buffer) = transfer.destination.as_ref()?.buffer else { return None };
-    let ty = KernelType::parse(&entry.traffic.buffers.get(buffer)?.ty)?;
+    let ends: Vec<&Transfer> = match transfer.kind {
+        TransferKind::Put { channel, .. } => {
+            let gets = |t: &&Transfer| matches!(t.kind, TransferKind::Get { channel: c, .. } if c == channel);
+            entry.traffic.transfers.iter().filter(gets).collect()
+        }
+        _ => vec![transfer],
+    };
     let called = |symbol: &str| entry.calls.iter().any(|c| c.symbol == symbol);
-    let takes = kernel.externs.iter().find(|e| e.k() == Some(k) && e.inputs.contains(&ty) && called(&e.symbol))?;
-    Some(&takes.symbol)
+    ends.into_iter().find_map(|end| {
+        let BufferRef::Local(buffer) = end.destination.as_ref()?.buffer else { return None };
+        let ty = KernelType::parse(&entry.traffic.buffers.get(buffer)?.ty)?;
+        let takes = kernel.externs.iter().find(|e| e.k() == Some(k) && e.inputs.contains(&ty) && called(&e.symbol))?;
+        Some(takes.symbol.as_str())
+    })
 }
 
 fn nothing_to_split(launch: &Launch, parts: u64) -> Finding {

@@ -8,9 +8,14 @@ use crate::offsets::{is_memref, read_lists, write_lists};
 
 /// Splits the source of one transfer below `entry`, by its position there in text order; nothing where it is not there.
 pub(crate) fn split<'c>(ir: &'c Ir, entry: OperationRef<'c, 'c>, plan: &SplitPlan) -> Option<()> {
-    let op = *transfers(entry).get(plan.transfer).filter(|op| name(**op) == "air.dma_memcpy_nd")?;
-    // The destination stands before the source.
-    let source = op.operands().filter(|v| is_memref(*v)).nth(1)?;
+    let op = *transfers(entry).get(plan.transfer)?;
+    // The destination of a DMA stands before its source; a put has nothing but the source.
+    let position = match name(op) {
+        "air.dma_memcpy_nd" => 1,
+        "air.channel.put" => 0,
+        _ => return None,
+    };
+    let source = op.operands().filter(|v| is_memref(*v)).nth(position)?;
     let [mut offsets, mut sizes, mut strides] = read_lists(op, "src", source)?;
     let (extent, parts) = (i64::try_from(plan.extent).ok()?, i64::try_from(plan.parts).ok()?);
     let at = sizes.iter().position(|n| *n == extent)?;
