@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::oracle::{self, to_f64};
-use crate::project::{airlink, files, shared};
+use crate::project::{airlink, files, fixture, shared};
 use crate::verify::{noise, npy, values};
 
 /// Inputs by position: shape and scale.
@@ -39,6 +39,19 @@ fn run(kernel: &str, count: usize, inputs: Inputs<'_>, options: &[&str]) -> Opti
         buffers.insert(format!("{}.out", file.trim_end_matches(".npy")), values(&bytes));
     }
     Some(buffers)
+}
+
+/// What `fixtures/bad` shows to hang runs with memtiles that go on, and passes on everything.
+#[test]
+fn a_memtile_in_a_loop_goes_on_if_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["graph.toml", "k.air.mlir"] {
+        std::fs::copy(fixture("bad/AL0717-relay").join(file), folder.path().join(file)).unwrap();
+    }
+    let hangs = airlink(folder.path(), &["verify", "graph.toml"]).expect(1);
+    assert!(hangs.stderr.contains("`--self-loop-relays`"), "{}", hangs.stderr);
+    let goes_on = airlink(folder.path(), &["verify", "graph.toml", "--self-loop-relays"]).expect(0);
+    assert!(goes_on.stdout.contains("bit-exact: "), "{}", goes_on.stdout);
 }
 
 /// How far results that were rounded on the way are from exact ones, as vectors: relative l2 and 1 - cosine.

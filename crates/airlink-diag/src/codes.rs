@@ -167,6 +167,7 @@ codes! {
     AL0722 "channel index out of range"
     AL0723 "transfer outside of its buffer"
     AL0724 "one stream, several users in no order"
+    AL0725 "tiles race for memory"
 
     // AL073: NPU ELFs, read and linked.
     AL0730 "not an NPU ELF that can be read"

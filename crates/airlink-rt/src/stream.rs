@@ -17,6 +17,7 @@ mod at_once;
 mod deadlock;
 mod engine;
 mod memory;
+mod races;
 mod records;
 mod relays;
 mod report;

@@ -82,7 +82,7 @@ pub struct StreamArgs {
     /// The most that streams and the buffers of segments may hold together.
     #[arg(long, value_name = "BYTES", default_value_t = airlink_rt::StreamOptions::MEMORY_LIMIT_BYTES)]
     pub memory_limit: u64,
-    /// Let memtiles repeat a get and a put that stand once in a segment, as long as there is something to get.
+    /// Let memtiles go on with gets and puts that only pass on what comes, as long as there is something to get.
     #[arg(long)]
     pub self_loop_relays: bool,
 }

@@ -245,6 +245,8 @@ private:
   /// How far what this tile reads lies from what the tile that runs next will read there, in bytes; null if that is
   /// unknown or the same.
   static Value distanceToNext(air::HerdOp herd, air::DmaMemcpyNdOp fill, Value start) {
+    if (herd.getIds().empty())
+      return {};
     OpBuilder builder(fill);
     Location loc = fill.getLoc();
     IRMapping next;

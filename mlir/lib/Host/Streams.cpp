@@ -100,7 +100,7 @@ private:
     if (auto get = dyn_cast<air::ChannelGetOp>(op))
       return lowerGet(get);
     if (tile)
-      return success(); // Copies of a tile are plain code.
+      return lowerInTile(op);
     if (auto dma = dyn_cast<air::DmaMemcpyNdOp>(op))
       return lowerDma(dma);
     if (auto copy = dyn_cast<memref::CopyOp>(op))
@@ -202,6 +202,43 @@ private:
       tokens.append(async.getAsyncDependencies().begin(), async.getAsyncDependencies().end());
     arguments.push_back(runtime.array(builder, op->getLoc(), tokens));
     arguments.push_back(i64Constant(builder, op->getLoc(), tokens.size()));
+  }
+
+  /// Copies of a tile are plain code. Builds that look for mistakes say before each what it touches outside of L1.
+  LogicalResult lowerInTile(Operation *op) {
+    auto dma = dyn_cast<air::DmaMemcpyNdOp>(op);
+    if (!dma || !poison)
+      return success();
+    Builder builder(dma.getContext());
+    if (memorySpace(cast<MemRefType>(dma.getDst().getType())) != 2 &&
+        failed(touch(op, dma.getDst(),
+                     getMixedValues(dma.getStaticDstOffsets(), dma.getDynamicDstOffsets(), builder),
+                     getMixedValues(dma.getStaticDstSizes(), dma.getDynamicDstSizes(), builder),
+                     getMixedValues(dma.getStaticDstStrides(), dma.getDynamicDstStrides(), builder), /*writes=*/true)))
+      return failure();
+    if (memorySpace(cast<MemRefType>(dma.getSrc().getType())) == 2)
+      return success();
+    return touch(op, dma.getSrc(), getMixedValues(dma.getStaticSrcOffsets(), dma.getDynamicSrcOffsets(), builder),
+                 getMixedValues(dma.getStaticSrcSizes(), dma.getDynamicSrcSizes(), builder),
+                 getMixedValues(dma.getStaticSrcStrides(), dma.getDynamicSrcStrides(), builder), /*writes=*/false);
+  }
+
+  LogicalResult touch(Operation *op, Value buffer, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                      ArrayRef<OpFoldResult> strides, bool writes) {
+    FailureOr<Access> access = readAccess(op, buffer, offsets, sizes, strides);
+    if (failed(access))
+      return failure();
+    OpBuilder builder(op);
+    Location loc = op->getLoc();
+    LLVM::GlobalOp site = runtime.table({runtime.text(placeText(loc)), LLVM::GlobalOp(),
+                                         *elementBytes(access->type.getElementType()), int64_t(0),
+                                         int64_t(access->dims.size()), int64_t(0), LLVM::GlobalOp()});
+    SmallVector<OpFoldResult> words;
+    appendDims(words, *access);
+    runtime.call(builder, loc, Service::Touch,
+                 {runtime.address(builder, loc, site), access->start, runtime.array(builder, loc, words),
+                  i64Constant(builder, loc, writes)});
+    return success();
   }
 
   LogicalResult lowerDma(air::DmaMemcpyNdOp dma) {
@@ -367,11 +404,16 @@ private:
 };
 
 /// The launch itself: each of its points starts with nothing under way and ends with everything done.
-void bracket(Operation *entry, int64_t index, Runtime &runtime) {
+void bracket(Operation *entry, int64_t index, Runtime &runtime, bool looksForMistakes) {
   Block *body = &entry->getRegion(0).front();
   OpBuilder builder = OpBuilder::atBlockBegin(body);
   Location loc = entry->getLoc();
   runtime.call(builder, loc, Service::Begin, {i64Constant(builder, loc, index)});
+  if (looksForMistakes) {
+    // Without a site: touches of this point follow.
+    Value null = runtime.address(builder, loc, LLVM::GlobalOp());
+    runtime.call(builder, loc, Service::Touch, {null, null, null, i64Constant(builder, loc, 0)});
+  }
   builder.setInsertionPoint(body->getTerminator());
   runtime.call(builder, loc, Service::End, {});
 }
@@ -390,7 +432,7 @@ LogicalResult lowerEntry(Operation *entry, int64_t index, Runtime &runtime, Herd
     return failure();
   for (Operation *op : lowering.deferred)
     op->erase();
-  bracket(entry, index, runtime);
+  bracket(entry, index, runtime, poison.has_value());
   return success();
 }
 

@@ -23,7 +23,7 @@ impl Engine {
     ) -> bool {
         // SAFETY: by the promise above, which includes the number of words.
         let (table, all) = unsafe { (&*site, abi::words(words, (*site).index_count + 2 * (*site).rank)) };
-        if self.options.fifo_bytes.is_some() || table.flags & abi::HAS_DESTINATION != 0 {
+        if self.options.fifo_bytes.is_some() || self.races.is_on || table.flags & abi::HAS_DESTINATION != 0 {
             return false;
         }
         let Some((index, rest)) = all.split_at_checked(table.index_count as usize) else { return false };
@@ -65,7 +65,7 @@ impl Engine {
         // SAFETY: by the promise above.
         let source = unsafe { std::slice::from_raw_parts(start as *const u8, bytes) };
         let piece = self.spare.take(bytes, |piece| piece.extend_from_slice(source));
-        fifo.pieces.push_back(Piece { bytes: piece, at: 0 });
+        fifo.pieces.push_back(Piece { bytes: piece, sent: None, at: 0 });
         fifo.length_bytes += bytes;
         fifo.element_bytes = element_bytes;
         member.put_bytes += bytes as u64;

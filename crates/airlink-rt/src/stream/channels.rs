@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::Id;
 use super::abi::{self, RawChannel};
 use super::cursor::Cursor;
+use super::races::Clock;
 
 /// Who moves data through an end of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +71,8 @@ pub(crate) struct Fifo {
 /// Bytes in a FIFO, which several destinations may share.
 pub(crate) struct Piece {
     pub bytes: Rc<Vec<u8>>,
+    /// What had happened when it was put, where races are looked for.
+    pub sent: Option<Clock>,
     pub at: usize,
 }
 

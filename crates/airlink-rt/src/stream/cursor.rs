@@ -118,6 +118,11 @@ impl Pattern {
         self.dims.is_empty()
     }
 
+    /// How many runs of bytes it is.
+    pub(crate) fn run_count(&self) -> usize {
+        self.total_bytes.checked_div(self.run_bytes).unwrap_or(0)
+    }
+
     pub(crate) fn total_bytes(&self) -> usize {
         self.total_bytes
     }

@@ -9,6 +9,7 @@ use corosensei::Yielder;
 use super::channels::{Channels, Spare};
 use super::cursor::{Cursor, Pattern};
 use super::memory::{BadAccess, Memory, Right};
+use super::races::Races;
 use super::records::{Kind, Records, What};
 use super::relays::Relay;
 use super::scheduler::{Pools, Tile};
@@ -36,6 +37,7 @@ pub(crate) struct Engine {
     /// Per herd symbol, the last record: herds of one name are the same tiles.
     pub last_herds: BTreeMap<usize, Id>,
     pub relays: Vec<Relay>,
+    pub races: Races,
     /// By the address of the site's table.
     pub sites: BTreeMap<usize, KnownSite>,
     /// The memory of what FIFOs hold.
@@ -129,6 +131,7 @@ impl Engine {
             herds: BTreeMap::new(),
             last_herds: BTreeMap::new(),
             relays: Vec::new(),
+            races: Races::default(),
             sites: BTreeMap::new(),
             spare: Spare::default(),
             sequence: 0,
@@ -229,7 +232,11 @@ impl Engine {
     }
 
     fn start(&mut self, id: Id) {
-        let Some(kind) = self.records.get_mut(id).and_then(|r| r.kind.take()) else { return };
+        let Some(record) = self.records.get_mut(id) else { return };
+        let Some(kind) = record.kind.take() else { return };
+        if self.races.is_on {
+            self.races.start_record(id, &std::mem::take(&mut record.waits));
+        }
         match kind {
             Kind::Put(transfer) => self.start_put(id, &transfer),
             Kind::Get(transfer) => self.start_get(id, &transfer),
@@ -295,6 +302,11 @@ impl Engine {
             let place = String::new();
             self.fail(StreamFault::Undrained { streams: left, put, got, place });
         }
+        if let Some(race) = self.find_race() {
+            self.fail(race);
+        }
+        self.races.clear();
+        self.records.keeps_waits = false;
         self.memory.release_locals();
         if let Some(damage) = self.memory.damage.take() {
             self.fail(StreamFault::Damage(damage));

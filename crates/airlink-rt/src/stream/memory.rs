@@ -204,7 +204,7 @@ impl Memory {
 
     /// The object that holds an address, and the address of its first byte in the same space: its own, or that of its
     /// memory.
-    fn locate(&self, address: usize) -> Option<(usize, usize)> {
+    pub(crate) fn locate(&self, address: usize) -> Option<(usize, usize)> {
         let holds = |start: usize, object: &Object| address - start < object.size_bytes.max(1);
         if let Some((&base, object)) = self.objects.range(..=address).next_back()
             && holds(base, object)
@@ -316,7 +316,8 @@ impl Memory {
 }
 
 impl Object {
-    fn describe(&self) -> String {
+    /// ``the L2 buffer `memref<..>` of segment `@s` ``, `` `w` ``.
+    pub(crate) fn describe(&self) -> String {
         match self.is_local {
             true => format!("the {} buffer `{}` of {}", self.name.level, self.name.ty, self.name.owner),
             false => format!("`{}`", self.name.ty),

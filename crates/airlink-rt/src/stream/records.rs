@@ -43,6 +43,8 @@ pub(crate) struct Record {
     /// None once it has started.
     pub kind: Option<Kind>,
     pub waits_for: u32,
+    /// What it was to wait for, done or not; empty unless somebody wants to know.
+    pub waits: Vec<Id>,
     pub dependents: Vec<Id>,
     pub is_done: bool,
     /// For messages.
@@ -78,6 +80,8 @@ pub(crate) struct Records {
     /// The id of the first in the list; all before it are done.
     first: Id,
     pub pending: usize,
+    /// Whether records keep what they wait for.
+    pub keeps_waits: bool,
     /// Those that nothing keeps from starting.
     pub ready: VecDeque<Id>,
 }
@@ -111,6 +115,7 @@ impl Records {
         self.list.push_back(Record {
             kind: Some(kind),
             waits_for: count,
+            waits: if self.keeps_waits { waits.to_vec() } else { Vec::new() },
             dependents: Vec::new(),
             is_done: false,
             what,

@@ -42,6 +42,16 @@ pub enum StreamFault {
     Access { what: String, place: String },
     /// Two who put into, or get from, one stream in no order.
     Shared { stream: String, end: &'static str, first: String, second: String, place: String },
+    /// Two tiles touch the same bytes in no order, and one of them writes.
+    Race {
+        object: String,
+        bytes: u64,
+        writer: String,
+        other: String,
+        both_write: bool,
+        place: String,
+        other_place: String,
+    },
     /// Bytes next to a buffer of a tile or segment are not what they were.
     Damage(LocalDamage),
     /// Sizes that no memory can have.
@@ -62,6 +72,7 @@ impl StreamFault {
             | StreamFault::Index { place, .. }
             | StreamFault::Access { place, .. }
             | StreamFault::Shared { place, .. }
+            | StreamFault::Race { place, .. }
             | StreamFault::TooLarge { place } => place,
             StreamFault::Damage(_) | StreamFault::Stack(_) => "",
         }
@@ -95,6 +106,12 @@ impl fmt::Display for StreamFault {
             StreamFault::Access { what, .. } => write!(f, "{what}"),
             StreamFault::Shared { stream, end, first, second, .. } => {
                 write!(f, "{end} {stream} in {first} and in {second}, in no order")
+            }
+            StreamFault::Race { object, bytes, writer, other, both_write: true, .. } => {
+                write!(f, "writes the same {bytes} bytes of {object} in {writer} and in {other}, in no order")
+            }
+            StreamFault::Race { object, bytes, writer, other, .. } => {
+                write!(f, "writes {bytes} bytes of {object} in {writer} that {other} reads, in no order")
             }
             StreamFault::Damage(damage) => write!(f, "{damage}"),
             StreamFault::TooLarge { .. } => write!(f, "has a transfer whose sizes no memory can have"),

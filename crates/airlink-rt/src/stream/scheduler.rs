@@ -305,6 +305,7 @@ impl Engine {
         frame: usize,
     ) -> io::Result<()> {
         let number = self.tiles.len();
+        self.races.start_tile(herd);
         let stack = match self.pools.stacks.pop() {
             Some(stack) => stack,
             None => GuardedStack::new(TILE_STACK_BYTES)?,
@@ -340,6 +341,7 @@ impl Engine {
         self.pools.stacks.push(stack);
         let tile = &mut self.tiles[number];
         let herd = tile.herd;
+        self.races.end_tile(number, herd);
         if let Some(scratch) = tile.scratch.take() {
             self.pools.scratch.give_back(scratch);
         }

@@ -172,6 +172,7 @@ impl Engine {
         let via = if writes { Via::Get(transfer.end) } else { Via::Put(transfer.end) };
         let Some((first, last, local)) = own else {
             self.touched(transfer.start, &transfer.pattern, writes, via, site.place)?;
+            self.note_access(tile, transfer.start, transfer.pattern.clone(), writes, site.place);
             return Some(self.memory.real(transfer.start));
         };
         if first <= hull.0 && hull.1 <= last {
@@ -331,6 +332,11 @@ unsafe extern "C" fn settle(start: usize, writes: i64) {
     if let Some(waits) = waits.filter(|w| !w.is_empty()) {
         wait_until(Control::Waits(waits));
     }
+    with(|e| {
+        if e.current.is_none() {
+            e.races.control_looks();
+        }
+    });
 }
 
 unsafe extern "C" fn enter(tokens: *const i64, count: i64) {
@@ -354,5 +360,18 @@ unsafe extern "C" fn leave() -> i64 {
     issued.flatten().unwrap_or(0) as i64
 }
 
-/// A place for a log of accesses; no build asks for it yet.
-unsafe extern "C" fn touch(_site: *const RawSite, _start: usize, _words: *const i64, _writes: i64) {}
+/// A tile is about to copy to or from memory of the launch. Only builds that look for mistakes say so; with a null site,
+/// they say that they will in this launch point.
+unsafe extern "C" fn touch(site: *const RawSite, start: usize, words: *const i64, writes: i64) {
+    with(|e| {
+        // SAFETY: called by an ELF with its own tables.
+        let Some(table) = (unsafe { site.as_ref() }) else { return e.look_for_races() };
+        let Some(tile) = e.current else { return };
+        // SAFETY: as above; the layout says how many words there are.
+        let (sizes, strides) = unsafe { abi::words(words, 2 * table.rank) }.split_at(table.rank.max(0) as usize);
+        // Sizes that no memory can have are the copy's own business.
+        if let Ok(pattern) = Pattern::new(sizes, strides, &[], table.element_bytes as usize) {
+            e.note_access(tile, start, Rc::new(pattern), writes != 0, table.place);
+        }
+    });
+}

@@ -186,6 +186,7 @@ impl Engine {
             let fifo = &mut self.channels.fifos[number];
             let Some(getter) = fifo.getters.front_mut() else { return };
             while let Some(piece) = fifo.pieces.front_mut().filter(|_| getter.cursor.left() > 0) {
+                self.races.receive(getter.who, piece.sent.as_ref());
                 let bytes = &piece.bytes[piece.at..];
                 // SAFETY: what a get writes was checked when it was issued or called, and its owner waits.
                 let count = unsafe { getter.cursor.scatter(bytes) };
@@ -298,6 +299,8 @@ impl Engine {
         {
             // SAFETY: both sides were checked when they were issued or called, and their owners wait.
             let moved = unsafe { putter.cursor.move_to(&mut getter.cursor, count) };
+            let sent = self.races.send(putter.who);
+            self.races.receive(getter.who, sent.as_ref());
             self.channels.fifos[*fifo].got_bytes += moved as u64;
             let rest = count - moved;
             if rest > 0 {
@@ -317,10 +320,11 @@ impl Engine {
         let Some(putter) = self.channels.members[number].putters.front_mut() else { return };
         // SAFETY: what a put reads was checked when it was issued or called, and its owner waits.
         let bytes = self.spare.take(count, |bytes| unsafe { putter.cursor.gather(bytes, count) });
+        let sent = self.races.send(putter.who);
         for &fifo in fifos {
             let fifo = &mut self.channels.fifos[fifo];
             fifo.length_bytes += bytes.len();
-            fifo.pieces.push_back(Piece { bytes: bytes.clone(), at: 0 });
+            fifo.pieces.push_back(Piece { bytes: bytes.clone(), sent: sent.clone(), at: 0 });
         }
     }
 

@@ -34,6 +34,14 @@ pub(super) fn finding(headline: String, fault: &StreamFault, sources: &Sources) 
                 found.push(format!("{} more wait", others.count() - MOST));
             }
         }
+        StreamFault::Race { other, other_place, .. } => match span_of(other_place, sources) {
+            Some(other_span) if Some(other_span) != span => {
+                finding = finding.also(other_span, format!("{other}: here"))
+            }
+            Some(_) => {}
+            None if other_place.is_empty() => {}
+            None => found.push(format!("{other} at {other_place}")),
+        },
         StreamFault::Undrained { put, got, .. } => found.push(format!("{put} elements put, {got} got")),
         _ => {}
     }
@@ -60,6 +68,9 @@ fn code_and_remedy(fault: &StreamFault) -> (Code, &'static str) {
         StreamFault::Index { .. } => (codes::AL0722, "give the channel that many streams, or another index"),
         StreamFault::Shared { .. } => {
             (codes::AL0724, "give each of them a stream of its own, or broadcast to them: `broadcast_shape`")
+        }
+        StreamFault::Race { .. } => {
+            (codes::AL0725, "give each tile bytes of its own, or let one wait for an element that the other puts")
         }
         StreamFault::Stack(_) => (codes::AL0801, "run on a machine with more memory"),
         StreamFault::Access { .. } | StreamFault::TooLarge { .. } | StreamFault::Damage(_) => {
