@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use airlink_rt::{Buffer, Placement, Role};
+
 const GRAPH: &str = r#"
 [graph]
 name = "g"
@@ -66,14 +68,17 @@ fn airlink(folder: &Path, args: &[&str]) -> String {
 
 /// Compares with a plain read of as many bytes, the best of several.
 fn report(name: &str, us: f64, bytes: usize) {
-    let words = vec![1u64; bytes / 8];
+    // In the same kind of memory: large buffers have large pages.
+    let mut buffer = Buffer::new("plain", bytes as u64, Role::Inout, Placement::End).expect("memory");
+    buffer.bytes_mut().expect("writable").fill(1);
+    let bytes_read = buffer.bytes().expect("readable");
     let mut best = f64::MAX;
     for _ in 0..20 {
         let start = Instant::now();
         // Eight sums, so that the read and not the addition takes the time.
         let mut sums = [0u64; 8];
-        for chunk in std::hint::black_box(&words).chunks_exact(8) {
-            sums.iter_mut().zip(chunk).for_each(|(s, w)| *s = s.wrapping_add(*w));
+        for chunk in std::hint::black_box(bytes_read).as_chunks::<8>().0.chunks_exact(8) {
+            sums.iter_mut().zip(chunk).for_each(|(s, w)| *s = s.wrapping_add(u64::from_ne_bytes(*w)));
         }
         std::hint::black_box(sums);
         best = best.min(start.elapsed().as_secs_f64() * 1e6);

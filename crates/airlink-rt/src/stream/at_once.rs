@@ -27,7 +27,7 @@ impl Engine {
             return false;
         }
         let Some((index, rest)) = all.split_at_checked(table.index_count as usize) else { return false };
-        let known = self.sites.get(&(site as usize)).filter(|k| *k.words == *rest && k.pattern.is_contiguous());
+        let known = self.sites.get(&(site as usize)).filter(|k| k.words.iter().eq(rest) && k.pattern.is_contiguous());
         let Some((bytes, channel)) = known.map(|k| (k.pattern.total_bytes(), k.channel)) else { return false };
         let scratch = self.current.and_then(|tile| self.tiles[tile].scratch.as_ref());
         let own = scratch.and_then(|s| s.buffer_at(start)).is_some_and(|(_, last, _)| start + bytes <= last);

@@ -26,6 +26,8 @@ pub(crate) struct Tile {
     pub site: *const RawHerd,
     pub x: i64,
     pub y: i64,
+    /// Its code and frame, until it runs for the first time.
+    start: Option<(TileFunction, usize)>,
     coroutine: Option<TileCoroutine>,
     guard: (std::ops::Range<usize>, usize),
     yielder: *const Yielder<(), ()>,
@@ -158,6 +160,12 @@ fn turns<'s>(
 /// Lets a tile run until it waits or ends; the fault that ended it.
 fn run_tile(number: usize) -> Option<trap::RawFault> {
     let (mut coroutine, guard) = with(|e| {
+        if let Some((code, frame)) = e.tiles[number].start.take()
+            && let Err(error) = e.start_tile(number, code, frame)
+        {
+            e.fail(StreamFault::Stack(error.to_string()));
+            return None;
+        }
         e.current = Some(number);
         let tile = &mut e.tiles[number];
         tile.coroutine.take().map(|c| (c, tile.guard.clone()))
@@ -288,32 +296,37 @@ impl Engine {
         // Rows of tiles from the far end of a cascade on, so that who feeds others runs first.
         for y in (0..size.1).rev() {
             for x in 0..size.0 {
-                if let Err(error) = self.start_tile(id, site, code, (x, y), words) {
-                    self.fail(StreamFault::Stack(error.to_string()));
-                    return;
-                }
+                self.races.start_tile(id);
+                self.runnable.push_back(self.tiles.len());
+                self.tiles.push(Tile {
+                    herd: id,
+                    site,
+                    x,
+                    y,
+                    start: Some((code, words)),
+                    coroutine: None,
+                    guard: (0..0, 0),
+                    yielder: std::ptr::null(),
+                    scratch: None,
+                    waits_in: None,
+                });
             }
         }
     }
 
-    fn start_tile(
-        &mut self,
-        herd: Id,
-        site: *const RawHerd,
-        code: TileFunction,
-        (x, y): (i64, i64),
-        frame: usize,
-    ) -> io::Result<()> {
-        let number = self.tiles.len();
-        self.races.start_tile(herd);
+    /// Lets a tile run for the first time. Its stack and its buffers come from the pools only now, so that the next one gets
+    /// them, warm, as soon as it has ended.
+    fn start_tile(&mut self, number: usize, code: TileFunction, frame: usize) -> io::Result<()> {
         let stack = match self.pools.stacks.pop() {
             Some(stack) => stack,
             None => GuardedStack::new(TILE_STACK_BYTES)?,
         };
-        let guard = (stack.guard(), stack.end());
+        let tile = &mut self.tiles[number];
+        tile.guard = (stack.guard(), stack.end());
         // SAFETY: a table of an ELF that is open.
-        let scratch = unsafe { self.pools.scratch.take(site) };
-        let block = scratch.as_ref().map_or(0, Scratch::start);
+        tile.scratch = unsafe { self.pools.scratch.take(tile.site) };
+        let block = tile.scratch.as_ref().map_or(0, Scratch::start);
+        let (x, y) = (tile.x, tile.y);
         let body = move |yielder: &Yielder<(), ()>, ()| {
             with(|e| e.tiles[number].yielder = yielder);
             trap::keep_link();
@@ -322,18 +335,7 @@ impl Engine {
             unsafe { code(frame as *const i64, block as *mut c_void, x, y) };
             Exit::Ok(Completed { code: 0, nanoseconds: 0 })
         };
-        self.tiles.push(Tile {
-            herd,
-            site,
-            x,
-            y,
-            coroutine: Some(Coroutine::with_stack(stack, body)),
-            guard,
-            yielder: std::ptr::null(),
-            scratch,
-            waits_in: None,
-        });
-        self.runnable.push_back(number);
+        tile.coroutine = Some(Coroutine::with_stack(stack, body));
         Ok(())
     }
 
