@@ -84,14 +84,13 @@ fn graph(kernel: &str, args: &str) -> String {
 }
 
 fn compare(kernel: &str, options: &[&str]) -> Outcome {
-    let folder = tempfile::tempdir().expect("a folder");
     let args = "[\"w\", \"x\", \"y\"]";
-    for (name, text) in [
-        ("k.mlir", kernel),
-        ("ref.mlir", &reference()),
-        ("g.toml", &graph("k.mlir", args)),
-        ("ref.toml", &graph("ref.mlir", args)),
-    ] {
+    compare_graphs(kernel, &graph("k.mlir", args), &graph("ref.mlir", args), options)
+}
+
+fn compare_graphs(kernel: &str, found: &str, expected: &str, options: &[&str]) -> Outcome {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in [("k.mlir", kernel), ("ref.mlir", &reference()), ("g.toml", found), ("ref.toml", expected)] {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
     airlink(folder.path(), &[&["verify", "g.toml", "--against", "ref.toml"][..], options].concat())
@@ -146,6 +145,36 @@ fn each_fault_is_beyond_its_gate() {
     }
 }
 
+/// The rows are 128 of 65,536 elements: what is not written has no say in shares and cosines, and tiles count from the view.
+#[test]
+fn a_result_in_a_view_is_judged_by_what_is_written() {
+    let of = |kernel: &str| {
+        let parts = "[[buffer]]\nname = \"p\"\ntype = \"memref<512x128xbf16>\"\n\n[[view]]\nname = \"y\"\nof = \"p\"\n\
+            offsets = [3, 0]\nsizes = [1, 128]\nstrides = [1, 1]\ntype = \"memref<128xbf16>\"\n\n";
+        graph(kernel, "[\"w\", \"x\", \"y\"]").replace("[[launch]]", &format!("{parts}[[launch]]"))
+    };
+    let good = compare_graphs(&in_turn(), &of("k.mlir"), &of("ref.mlir"), &[]).expect(0);
+    assert!(
+        good.stdout.contains("p (128)") && good.stdout.contains("cosine 1.000000, of herd tile"),
+        "{}",
+        good.stdout
+    );
+    let truncated = between(&in_turn(), "%rounded = arith.truncf", "%place = arith.addi", TRUNCATED);
+    let bad = compare_graphs(&truncated, &of("k.mlir"), &of("ref.mlir"), &["-q"]).expect(5);
+    assert!(bad.stderr.contains("of 128 elements differ"), "{}", bad.stderr);
+    let shifted = with(&in_turn(), "#tile_row()[%tx]", "#tile_row()[%ty]");
+    let bad = compare_graphs(&shifted, &of("k.mlir"), &of("ref.mlir"), &["-q"]);
+    assert!(bad.code == 5, "{}", bad.stderr);
+}
+
+#[test]
+fn launches_that_take_other_buffers_are_not_compared() {
+    let [found, expected] = [("k.mlir", "w2"), ("ref.mlir", "w")]
+        .map(|(kernel, weights)| graph(kernel, &format!("[\"{weights}\", \"x\", \"y\"]")));
+    let outcome = compare_graphs(&reference(), &found, &expected, &["-q"]).expect(1);
+    assert!(outcome.stderr.contains("AL0742") && outcome.stderr.contains("takes `w2`"), "{}", outcome.stderr);
+}
+
 /// A cascade over four tiles and the plain kernel of the same shape.
 #[test]
 fn a_cascade_is_within_bounds_of_the_plain_product() {
@@ -163,4 +192,20 @@ fn a_cascade_is_within_bounds_of_the_plain_product() {
         "{}",
         outcome.stdout
     );
+}
+
+/// The further calls of an ELF are compared as well: the reference may have another kernel there.
+#[test]
+fn every_launch_of_a_block_is_compared() {
+    let block = "[graph]\nname = \"g\"\n\n[[block]]\nname = \"layer\"\ncount = 2\n\n[[block.launch]]\nname = \"a_{i}\"\n\
+        kernel = \"k.mlir\"\nargs = [\"w\", \"x\", \"y_{i}\"]\n\n[[block.host]]\nname = \"h_{i}\"\nreads = [\"y_{i}\"]\nwrites = []\n";
+    let launch = |i: usize, kernel: &str| {
+        format!("[[launch]]\nname = \"a_{i}\"\nkernel = \"{kernel}\"\nargs = [\"w\", \"x\", \"y_{i}\"]\n")
+    };
+    let spelled = |second: &str| format!("[graph]\nname = \"g\"\n\n{}{}", launch(0, "ref.mlir"), launch(1, second));
+    let good = compare_graphs(&in_turn(), block, &spelled("ref.mlir"), &[]).expect(0);
+    assert!(good.stdout.contains("y_0 (128)") && good.stdout.contains("y_1 (128)"), "{}", good.stdout);
+    let missing = format!("[graph]\nname = \"g\"\n\n{}", launch(0, "ref.mlir"));
+    let bad = compare_graphs(&in_turn(), block, &missing, &["-q"]).expect(1);
+    assert!(bad.stderr.contains("AL0742") && bad.stderr.contains("`a_1`"), "{}", bad.stderr);
 }

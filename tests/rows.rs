@@ -245,3 +245,14 @@ fn a_launch_in_place_is_no_twin_of_one_that_is_not() {
     let said = airlink(folder.path(), &["plan", "g.toml"]).expect(1).stderr;
     assert!(said.contains("AL0506") && said.contains("launch `b` cannot be cut"), "{said}");
 }
+
+/// The grid of pieces is written as constants, and so must the whole be.
+#[test]
+fn a_grid_that_is_worked_out_is_not_cut() {
+    let edits = [(
+        "%points = arith.constant 12 : index",
+        "%six = arith.constant 6 : index\n    %points = arith.addi %six, %six : index",
+    )];
+    let said = stitched(&edits, "[\"x\", \"y\"]", "2").expect_err("no constant");
+    assert!(said.contains("AL0506") && said.contains("no constant of its own"), "{said}");
+}

@@ -248,6 +248,11 @@ pub(crate) fn hierarchy_sizes<'c, 'a>(op: OperationRef<'c, 'a>) -> Vec<Value<'c,
     operands[hierarchy_size_range(op)].to_vec()
 }
 
+/// Whether each extent is an `arith.constant`, and not a number that has to be worked out.
+pub(crate) fn has_constant_extents(op: OperationRef<'_, '_>) -> bool {
+    hierarchy_sizes(op).into_iter().all(|size| crate::defining_op(size).is_some_and(|op| name(op) == "arith.constant"))
+}
+
 /// The positions of a hierarchy op's extents among its operands. The body's arguments are ids, extents, then the inner
 /// names of `args`; the operands are tokens, extents, then the outer values of `args`.
 pub fn hierarchy_size_range(op: OperationRef<'_, '_>) -> std::ops::Range<usize> {

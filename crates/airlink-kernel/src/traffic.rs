@@ -33,6 +33,8 @@ pub enum GridObstacle {
     Nested,
     /// Its body uses the extents of the grid.
     ReadsExtent,
+    /// An extent of the grid is no constant of its own.
+    ComputedExtent,
     /// It takes memory that is no argument of the kernel function.
     OtherMemory,
     /// An op that is no DMA, put or get touches an argument.
@@ -56,7 +58,9 @@ pub enum WidthObstacle {
     TileId,
     /// A body uses the extents of its launch, segment or herd.
     ReadsExtent,
-    /// An L2 buffer goes elsewhere than into DMAs.
+    /// The extent of the launch or of the herd is no constant of its own.
+    ComputedExtent,
+    /// An L2 buffer is allocated elsewhere than beside the herd, or goes elsewhere than into DMAs.
     Buffer,
 }
 

@@ -91,7 +91,7 @@ pub fn widen(traffic: &Traffic, factor: u64, span: Span) -> Result<Wide, Narrow>
     wide.loops[shape.tile_loop].trip = Some(columns);
     wide.herds[0].size[0] = Some(columns);
     if let Some(shared) = wide.buffers.iter().find(|b| b.memory == Memory::L1 && !matches!(b.place, Place::Herd(_))) {
-        return Err(Narrow::new(shared.span, "tiles share a buffer in L1"));
+        return Err(Narrow::new(shared.span, "an L1 buffer is allocated outside of the herd"));
     }
     let is_l2: Vec<bool> = traffic.buffers.iter().map(|b| b.memory == Memory::L2).collect();
     for buffer in wide.buffers.iter_mut().filter(|b| b.memory == Memory::L2) {
@@ -99,9 +99,15 @@ pub fn widen(traffic: &Traffic, factor: u64, span: Span) -> Result<Wide, Narrow>
             let KernelType::MemRef(ty) = KernelType::parse(ty)? else { return None };
             ty.with_more_rows(factor).map(|ty| KernelType::MemRef(ty).to_string())
         };
-        let no_rows = || Narrow::new(buffer.span, "an L2 buffer has no outermost dimension that could have more rows");
+        let no_rows = || {
+            Narrow::new(
+                buffer.span,
+                "an L2 buffer has a layout, or no constant outermost dimension that could have more rows",
+            )
+        };
         buffer.ty = rows(&buffer.ty).ok_or_else(no_rows)?;
-        buffer.bytes = Some(buffer.bytes.and_then(|b| b.checked_mul(factor)).ok_or_else(too_large)?);
+        let no_size = || Narrow::new(buffer.span, "the size of an L2 buffer is not known");
+        buffer.bytes = Some(buffer.bytes.ok_or_else(no_size)?.checked_mul(factor).ok_or_else(too_large)?);
     }
     let mut panels = Vec::new();
     for (position, transfer) in wide.transfers.iter_mut().enumerate() {
@@ -165,7 +171,8 @@ fn words(obstacle: WidthObstacle) -> &'static str {
         WidthObstacle::LaunchId => "a launch id goes elsewhere than into the offsets of DMAs",
         WidthObstacle::TileId => "a tile id goes elsewhere than into the offsets of DMAs",
         WidthObstacle::ReadsExtent => "a body uses the extents of its launch, segment or herd",
-        WidthObstacle::Buffer => "an L2 buffer goes elsewhere than into DMAs",
+        WidthObstacle::ComputedExtent => "the extent of the launch or of the herd is no constant of its own",
+        WidthObstacle::Buffer => "an L2 buffer is not allocated beside the herd, or goes elsewhere than into DMAs",
     }
 }
 
@@ -200,6 +207,9 @@ fn kind(transfer: &Transfer, is_l2: &[bool], traffic: &Traffic, shape: Shape) ->
         };
         if !is_known {
             return Err(narrow("a transfer takes memory that is not known"));
+        }
+        if side.sizes.iter().any(Option::is_none) || side.strides.iter().any(Option::is_none) {
+            return Err(narrow("a size or a stride of a transfer is not constant"));
         }
     }
     match (source.memory, destination.memory) {
@@ -274,8 +284,11 @@ fn rows_of(side: &Side, shape: Shape, span: Span) -> Result<usize, Narrow> {
         (0..side.sizes.len().min(outer + 1)).find(goes_over).filter(|_| tile == 0)
     };
     let text = match side.memory {
+        Memory::L3 if moves(side, shape).is_some_and(|(point, _)| point == 0) => {
+            "what goes between host memory and L2 is the same for all launch points"
+        }
         Memory::L3 => "the panels of its launch points do not follow one another in host memory",
-        _ => "a panel is not the whole of an L2 buffer",
+        _ => "a panel is not the whole of an L2 buffer, row by row",
     };
     found().ok_or_else(|| Narrow::new(span, text))
 }

@@ -125,7 +125,8 @@ impl<'a> Limits<'a> {
                         let is_new = |f: &&Finding| !said.contains(&(f.code, f.primary_span()));
                         used.findings.iter().filter(is_new).for_each(|f| push(f.clone(), options, findings));
                         let is_off = options.has_no_n_split || n_split_of(launch) == NSplit::Off;
-                        if is_off && range.is_none() && options.wants_advice {
+                        let may_advise = is_off && range.is_none() && options.wants_advice;
+                        if may_advise && rows::point_loop(launch, summary).is_ok() {
                             advise(&used, &traffic, &setup).into_iter().for_each(|f| findings.push(f));
                         }
                         self.judged.insert(key, used.clone());

@@ -309,7 +309,7 @@ fn plan_fault(plan: &Plan, elf: usize, random: &mut Random) -> Option<(&'static 
         10 => elf.splits.pop().map(|_| "plan: a split less")?,
         11 => another_number_of_parts(elf)?,
         12 | 13 => another_cut(elf, random)?,
-        14 => another_width(elf, random)?,
+        16 => another_width(elf, random)?,
         _ => return None,
     };
     Some((kind, plan))

@@ -7,7 +7,7 @@
 
 use airlink_diag::{Finding, Findings, Reported, codes};
 use airlink_rt::compare::{Similarity, bf16_product_bound, similarity, within};
-use airlink_rt::{Caller, Element, Entry, HostElf, Manifest, Poison, StreamOptions};
+use airlink_rt::{Caller, Element, Entry, HostElf, Manifest, Poison, Role, StreamOptions};
 
 use super::memory::{Memory, Values};
 use super::programs::{Part, load_programs, written_args};
@@ -154,22 +154,33 @@ fn comparable(
     };
     let written = written_args(reference);
     let own = written_args(found);
-    for arg in &reference.args {
-        match found.args.iter().find(|a| a.name == arg.name) {
-            Some(other) if (other.element, &other.shape) != (arg.element, &arg.shape) => {
-                return Err(fail(format!("`{}` has another type in the reference", arg.name)));
-            }
-            None if written.contains(&arg.name.as_str()) => {
-                return Err(fail(format!("it has no `{}`, which the reference writes", arg.name)));
-            }
-            _ if precision(arg.element).is_none() => {
-                return Err(fail(format!("no bound is known for `{}`, which is of {}", arg.name, arg.element)));
-            }
-            _ => {}
+    let used = |manifest: &Manifest| -> Vec<String> {
+        manifest.args.iter().filter(|a| a.role != Role::Dead).map(|a| a.name.clone()).collect()
+    };
+    let (in_found, in_reference) = (used(found), used(reference));
+    if let Some(name) = in_found.iter().find(|n| !in_reference.contains(n)) {
+        return Err(fail(format!("it takes `{name}`, the reference does not")));
+    }
+    if let Some(name) = in_reference.iter().find(|n| !in_found.contains(n)) {
+        return Err(fail(format!("it does not take `{name}`, the reference does")));
+    }
+    for arg in reference.args.iter().filter(|a| a.role != Role::Dead) {
+        let Some(other) = found.args.iter().find(|a| a.name == arg.name) else { continue };
+        if (other.element, &other.shape) != (arg.element, &arg.shape) {
+            return Err(fail(format!("`{}` has another type in the reference", arg.name)));
+        }
+        if other.role.is_given() != arg.role.is_given() {
+            return Err(fail(format!("one of the two reads `{}` before it is written, the other does not", arg.name)));
+        }
+        if precision(arg.element).is_none() {
+            return Err(fail(format!("no bound is known for `{}`, which is of {}", arg.name, arg.element)));
         }
     }
     if let Some(name) = written.iter().find(|n| !own.contains(n)) {
         return Err(fail(format!("it does not write `{name}`, the reference does")));
+    }
+    if let Some(name) = own.iter().find(|n| !written.contains(n)) {
+        return Err(fail(format!("it writes `{name}`, the reference does not")));
     }
     let of = |name: &&str| {
         let arg = reference.args.iter().find(|a| a.name == **name)?;
@@ -206,7 +217,8 @@ impl Output<'_> {
             let headline = format!("`{}` of launch `{}` cannot be compared", self.name, pair.name);
             Box::new(Finding::error(codes::AL0901, headline).found(error.to_string()))
         })?;
-        let tiles = Tiles::new(pair.tiles, whole.element_count);
+        let written = self.written();
+        let tiles = Tiles::new(pair.tiles, &written);
         let headline =
             |what: &str| format!("launch `{}` writes {what} to `{}` than its reference", pair.name, self.name);
         if let Some(first) = &whole.first {
@@ -215,19 +227,21 @@ impl Output<'_> {
                 "{}{} of {} elements are beyond their bounds, by {} times at most",
                 tiles.text(&beyond),
                 whole.beyond_count,
-                whole.element_count,
+                written.len(),
                 finding::ratio(whole.worst_ratio)
             );
             let bound = bounds.get(first.index as usize).copied().unwrap_or(0.0);
             return Err(Box::new(finding::beyond(headline("other values"), first, bound, &text)));
         }
-        if gate.bf16_partials.is_none() {
+        // The share is measured on results that are rounded to 16 bits; in f32 most of the last bits differ.
+        if gate.bf16_partials.is_none() && self.element.bits() == 16 {
             self.few_differ(&tiles, &headline("other bits"))?;
         }
-        let Similarity { cosine, .. } = similarity(self.element, self.expected, self.found);
+        let rows = |bytes: &[u8]| picked(self.element, bytes, written.iter().copied());
+        let Similarity { cosine, .. } = similarity(self.element, &rows(self.expected), &rows(self.found));
         Ok(OutputReport {
             name: self.name.to_string(),
-            elements: whole.element_count,
+            elements: written.len() as u64,
             differing: whole.differing_count,
             worst_ratio: whole.worst_ratio,
             cosine,
@@ -239,13 +253,25 @@ impl Output<'_> {
         let precision = precision(self.element).unwrap_or(0.0);
         let values: Vec<f64> = self.element.values(self.expected).collect();
         // The largest result stands for the largest partial sum, which nobody kept.
-        let largest = values.iter().fold(0.0f64, |most, v| most.max(v.abs()));
+        let largest = values.iter().filter(|v| v.is_finite()).fold(0.0f64, |most, v| most.max(v.abs()));
         let partials = gate.bf16_partials.map_or(0.0, |n| n as f64 * f64::powi(2.0, -8) * largest);
         let bound = |(value, sum): (&f64, f64)| {
+            // What is not finite is to be equal; products whose magnitudes overflow give no bound for their sum.
+            if !value.is_finite() {
+                return 0.0;
+            }
+            let sum = if sum.is_finite() { sum.abs() } else { 0.0 };
             // One unit of the result's own type in place of bf16's.
-            bf16_product_bound(0.0, sum.abs()) + value.abs() * precision + partials
+            bf16_product_bound(0.0, sum) + value.abs() * precision + partials
         };
         values.iter().zip(self.element.values(self.magnitudes)).map(bound).collect()
+    }
+
+    /// Positions in row-major order of what the reference writes: not what still holds the poison of its run.
+    fn written(&self) -> Vec<u64> {
+        let elements = self.expected.chunks_exact(self.element.size_bytes());
+        let is_written = |e: &[u8]| e.iter().any(|b| *b != Poison::Nan.byte());
+        (0u64..).zip(elements).filter(|(_, e)| is_written(e)).map(|(i, _)| i).collect()
     }
 
     /// Positions in row-major order of what is beyond its bound.
@@ -264,10 +290,10 @@ impl Output<'_> {
         let pairs = self.expected.chunks_exact(size).zip(self.found.chunks_exact(size));
         let differing: Vec<u64> = (0u64..).zip(pairs).filter(|(_, (a, b))| a != b).map(|(i, _)| i).collect();
         let allowed = |count: u64| (count * DIFFERING_PER_MILLE_MAX / 1000).max(DIFFERING_MIN);
-        let count = tiles.element_count;
+        let count = tiles.written;
         let groups = std::iter::once((None, count, differing.len() as u64)).chain((0..tiles.count()).map(|tile| {
             let own = differing.iter().filter(|i| tiles.of(**i) == tile).count() as u64;
-            (Some(tile), tiles.elements_of(tile), own)
+            (Some(tile), tiles.elements(), own)
         }));
         for (tile, count, own) in groups {
             if own > allowed(count) {
@@ -284,16 +310,30 @@ impl Output<'_> {
     }
 }
 
-/// The rows of each tile in a result.
+/// The bytes of some elements.
+fn picked(element: Element, bytes: &[u8], indices: impl Iterator<Item = u64>) -> Vec<u8> {
+    let size = element.size_bytes();
+    let at = |i: u64| bytes.get(i as usize * size..(i as usize + 1) * size).unwrap_or_default();
+    indices.flat_map(|i| at(i).iter().copied()).collect()
+}
+
+/// The rows of each tile in a result: runs of elements, from the first one that is written.
 struct Tiles {
     rows: Option<TileRows>,
-    element_count: u64,
+    first: u64,
+    written: u64,
 }
 
 impl Tiles {
-    fn new(rows: Option<TileRows>, element_count: u64) -> Tiles {
-        let fits = |r: &TileRows| r.elements > 0 && r.tiles > 1 && element_count.is_multiple_of(r.elements * r.tiles);
-        Tiles { rows: rows.filter(fits), element_count }
+    /// Elements that are written with gaps between them are not told apart by tile.
+    fn new(rows: Option<TileRows>, written: &[u64]) -> Tiles {
+        let (first, count) = (written.first().copied().unwrap_or(0), written.len() as u64);
+        let is_one_run = written.last().is_some_and(|last| last - first + 1 == count);
+        let fits = |r: &TileRows| {
+            let panel = r.elements.checked_mul(r.tiles).unwrap_or(0);
+            is_one_run && r.tiles > 1 && panel > 0 && count.is_multiple_of(panel)
+        };
+        Tiles { rows: rows.filter(fits), first, written: count }
     }
 
     fn count(&self) -> u64 {
@@ -301,11 +341,12 @@ impl Tiles {
     }
 
     fn of(&self, index: u64) -> u64 {
-        self.rows.map_or(0, |r| index / r.elements % r.tiles)
+        self.rows.map_or(0, |r| index.saturating_sub(self.first) / r.elements % r.tiles)
     }
 
-    fn elements_of(&self, _tile: u64) -> u64 {
-        self.element_count / self.count().max(1)
+    /// How many elements each tile writes.
+    fn elements(&self) -> u64 {
+        self.written / self.count().max(1)
     }
 
     /// `herd tiles 3 and 5: `, where it is not all of them.
@@ -325,14 +366,10 @@ impl Tiles {
 
     /// The tile whose rows have the smallest cosine.
     fn worst(&self, element: Element, expected: &[u8], found: &[u8]) -> Option<(u64, f64)> {
-        let size = element.size_bytes();
-        let rows = |bytes: &[u8], tile: u64| -> Vec<u8> {
-            let own = (0u64..).zip(bytes.chunks_exact(size)).filter(|(i, _)| self.of(*i) == tile);
-            own.flat_map(|(_, e)| e.iter().copied()).collect()
-        };
+        let own = |tile: u64| (self.first..self.first + self.written).filter(move |i| self.of(*i) == tile);
         let cosines = (0..self.count()).filter_map(|tile| {
-            let of = similarity(element, &rows(expected, tile), &rows(found, tile));
-            of.cosine.map(|c| (tile, c))
+            let [a, b] = [expected, found].map(|bytes| picked(element, bytes, own(tile)));
+            similarity(element, &a, &b).cosine.map(|c| (tile, c))
         });
         cosines.min_by(|a, b| a.1.total_cmp(&b.1))
     }

@@ -25,6 +25,9 @@ pub(super) fn obstacle<'c, 'a>(
     if extents.into_iter().any(|e| edit::is_used(e.into())) {
         return Some((GridObstacle::ReadsExtent, entry));
     }
+    if !super::has_constant_extents(entry) {
+        return Some((GridObstacle::ComputedExtent, entry));
+    }
     let mut memrefs = hierarchy_args(entry).into_iter().map(|(outer, _)| outer).filter(|v| v.r#type().is_mem_ref());
     if memrefs.any(|v| !accesses.is_argument(v)) {
         return Some((GridObstacle::OtherMemory, entry));

@@ -1,11 +1,12 @@
 //! What keeps the herd of a launch from having more columns, each with the rows of a launch point that follows.
 
 use airlink_kernel::WidthObstacle;
+use airlink_kernel::{KernelType, Memory};
 use melior::ir::block::BlockLike;
 use melior::ir::operation::OperationLike;
-use melior::ir::{BlockRef, OperationRef, Value, ValueLike};
+use melior::ir::{BlockRef, OperationRef, TypeLike, Value, ValueLike};
 
-use super::{hierarchy_args, hierarchy_size_count, is_token};
+use super::{has_constant_extents, hierarchy_args, hierarchy_size_count, is_token};
 use crate::{Walk, children, edit, function_body, name, uses, walk};
 
 type Obstacle<'c, 'a> = (WidthObstacle, OperationRef<'c, 'a>);
@@ -37,9 +38,16 @@ pub(super) fn obstacle<'c: 'a, 'a>(entry: OperationRef<'c, 'a>) -> Option<Obstac
     let placed = || [segment, herd].into_iter().find(is_placed).map(|op| (WidthObstacle::Placed, op));
     found
         .or_else(placed)
+        .or_else(|| {
+            [entry, herd]
+                .into_iter()
+                .find(|op| !has_constant_extents(*op))
+                .map(|op| (WidthObstacle::ComputedExtent, op))
+        })
         .or_else(|| [entry, segment, herd].into_iter().find_map(extents))
         .or_else(|| ids(entry, WidthObstacle::LaunchId))
         .or_else(|| ids(herd, WidthObstacle::TileId))
+        .or_else(|| elsewhere(entry, segment))
         .or_else(|| buffers(segment))
 }
 
@@ -96,9 +104,32 @@ fn outside_offsets<'c: 'a, 'a>(value: Value<'c, 'a>) -> Option<OperationRef<'c, 
     uses(value).into_iter().find_map(|(user, position)| match name(user) {
         "air.dma_memcpy_nd" => None,
         "air.segment" | "air.herd" => inner(user, position).map_or(Some(user), outside_offsets),
-        op_name if is_index_arithmetic(op_name) => user.results().find_map(|r| outside_offsets(r.into())),
+        // Numbers of fewer bits may wrap around.
+        op_name if is_index_arithmetic(op_name) && user.results().all(|r| r.r#type().is_index()) => {
+            user.results().find_map(|r| outside_offsets(r.into()))
+        }
         _ => Some(user),
     })
+}
+
+/// An op that gives L2 memory and is no allocation beside the herd.
+fn elsewhere<'c: 'a, 'a>(entry: OperationRef<'c, 'a>, segment: OperationRef<'c, 'a>) -> Option<Obstacle<'c, 'a>> {
+    let beside: Vec<_> = children(segment).into_iter().filter(|op| name(*op) == "memref.alloc").collect();
+    let mut found = None;
+    walk(entry, &mut |op| {
+        let is_l2 = |ty: melior::ir::Type<'_>| match KernelType::parse(&ty.to_string()) {
+            Some(KernelType::MemRef(ty)) => ty.memory() == Memory::L2,
+            _ => false,
+        };
+        if found.is_none()
+            && op.results().any(|r| r.r#type().is_mem_ref() && is_l2(r.r#type()))
+            && !beside.contains(&op)
+        {
+            found = Some((WidthObstacle::Buffer, op));
+        }
+        Walk::Into
+    });
+    found
 }
 
 /// Where a buffer that is allocated beside the herd goes elsewhere than into DMAs.

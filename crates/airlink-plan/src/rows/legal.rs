@@ -78,6 +78,7 @@ fn words(obstacle: GridObstacle) -> &'static str {
     match obstacle {
         GridObstacle::Nested => "it stands in a loop or below a condition",
         GridObstacle::ReadsExtent => "its body uses the extents of its grid",
+        GridObstacle::ComputedExtent => "an extent of its grid is no constant of its own",
         GridObstacle::OtherMemory => "it takes memory that is no argument of the kernel",
         GridObstacle::Direct => "it touches an argument otherwise than in a transfer",
     }

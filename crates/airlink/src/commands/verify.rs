@@ -25,14 +25,7 @@ pub fn run(invocation: &mut Invocation, args: &VerifyArgs) -> Exit {
     if !invocation.options.quiet {
         crate::watch::start();
     }
-    let outcome = compare(invocation, &args.graph).and_then(|(report, calls)| {
-        invocation.say(&text(&report, &calls));
-        match &args.against {
-            Some(reference) => against::compare(invocation, args, reference),
-            None => Ok(()),
-        }
-    });
-    match outcome {
+    match verify(invocation, args) {
         Ok(()) => Exit::Done,
         Err(reported) => {
             let is_difference = |f: &airlink_diag::Finding| [codes::AL0706, codes::AL0741].contains(&f.code);
@@ -42,12 +35,24 @@ pub fn run(invocation: &mut Invocation, args: &VerifyArgs) -> Exit {
     }
 }
 
+fn verify(invocation: &mut Invocation, args: &VerifyArgs) -> Result<(), Reported> {
+    let ir = Ir::new();
+    // What is wrong with the reference is said before anything runs.
+    let reference = args.against.as_ref().map(|path| Ok((path, load::graph(&ir, invocation, path)?))).transpose()?;
+    let (report, calls) = compare(invocation, &args.graph)?;
+    invocation.say(&text(&report, &calls));
+    match &reference {
+        Some((path, reference)) => against::compare(&ir, invocation, args, path, reference),
+        None => Ok(()),
+    }
+}
+
 /// The report, and how often the program calls each ELF.
 fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<(Report, Calls), Reported> {
     let ir = Ir::new();
     let loaded = load::graph(&ir, invocation, &args.graph)?;
     let plan = pipe::make_plan(invocation, &loaded)?;
-    let alone = plan_alone(invocation, &loaded, &plan)?;
+    let alone = plan_alone(invocation, &loaded, Some(&plan))?;
     let host = pipe::host_options(invocation);
     let objects = pipe::host_objects(&ir, invocation, &loaded, &plan, &host)?;
     let mut fused = Vec::new();
@@ -64,9 +69,9 @@ fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<(Report, Cal
     Ok((report, calls))
 }
 
-/// A plan in which every launch of the first calls has an ELF of its own; further calls run the same program. Its
-/// findings were all made by the real plan.
-fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, real: &Plan) -> Result<Plan, Reported> {
+/// A plan in which every launch has an ELF of its own: of the first calls of a plan, whose further calls run the same
+/// program, or all. Its findings were all made by the real plan.
+fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, first_of: Option<&Plan>) -> Result<Plan, Reported> {
     let mut graph = loaded.graph.clone();
     graph.cuts.clear();
     for launch in &mut graph.launches {
@@ -86,8 +91,10 @@ fn plan_alone(invocation: &mut Invocation, loaded: &Loaded<'_>, real: &Plan) -> 
     findings.sources = invocation.findings.sources.clone();
     match airlink_plan::plan(&graph, &loaded.kernels, &loaded.objects, &options, &mut findings) {
         Ok(mut plan) => {
-            let first: BTreeSet<_> = real.elfs.iter().flat_map(|e| &e.launches).map(|l| l.launch).collect();
-            plan.elfs.retain(|e| first.contains(&e.launches[0].launch));
+            if let Some(real) = first_of {
+                let first: BTreeSet<_> = real.elfs.iter().flat_map(|e| &e.launches).map(|l| l.launch).collect();
+                plan.elfs.retain(|e| first.contains(&e.launches[0].launch));
+            }
             plan.elfs.iter_mut().for_each(name_after_launch);
             Ok(plan)
         }

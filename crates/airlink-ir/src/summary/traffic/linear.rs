@@ -11,8 +11,30 @@ use mlir_sys as m;
 use super::identity;
 use crate::{attr, name};
 
-/// The value of an op's only result; `None` where it is not linear in what is known.
+/// The value of an op's only result; `None` where it is not linear in what is known, or may wrap around in its type.
 pub(super) fn result(op: OperationRef<'_, '_>, known: &HashMap<usize, Linear>) -> Option<Linear> {
+    let value = exact(op, known)?;
+    // SAFETY: the op is valid and has a result, whose type is valid.
+    let width = unsafe {
+        let ty = m::mlirValueGetType(m::mlirOperationGetResult(op.to_raw(), 0));
+        m::mlirTypeIsAInteger(ty).then(|| m::mlirIntegerTypeGetWidth(ty))
+    };
+    match width {
+        // Ids and offsets fit 32 bits; fewer are too few for what is counted here.
+        Some(width) if width < 32 => {
+            let constant = value.as_constant()?;
+            let half = 1i64 << width.saturating_sub(1);
+            (-half..half.max(2)).contains(&constant).then_some(value)
+        }
+        _ => Some(value),
+    }
+}
+
+/// The value before it is put into its type.
+fn exact(op: OperationRef<'_, '_>, known: &HashMap<usize, Linear>) -> Option<Linear> {
+    if op.result_count() == 0 {
+        return None;
+    }
     let operand = |i: usize| known.get(&identity(op.operand(i).ok()?)).cloned();
     match name(op) {
         "arith.constant" => attr::integer(op.attribute("value").ok()?).map(Linear::constant),

@@ -14,12 +14,15 @@ use crate::load::{self, Loaded};
 use crate::pipe;
 
 /// Compares and says what was found.
-pub fn compare(invocation: &mut Invocation, args: &VerifyArgs, reference: &Utf8Path) -> Result<(), Reported> {
-    let ir = Ir::new();
-    let loaded = load::graph(&ir, invocation, &args.graph.graph)?;
-    let found = alone(&ir, invocation, &loaded)?;
-    let other = load::graph(&ir, invocation, reference)?;
-    let expected = alone(&ir, invocation, &other)?;
+pub fn compare(
+    ir: &Ir,
+    invocation: &mut Invocation,
+    args: &VerifyArgs,
+    path: &Utf8Path,
+    reference: &Loaded<'_>,
+) -> Result<(), Reported> {
+    let expected = alone(ir, invocation, reference)?;
+    let (loaded, found) = again(ir, invocation, args)?;
     let mut pairs = Vec::new();
     let mut missing = None;
     for (name, elf) in found {
@@ -29,7 +32,7 @@ pub fn compare(invocation: &mut Invocation, args: &VerifyArgs, reference: &Utf8P
                 pairs.push(Pair { name, found: elf, reference: reference.clone(), tiles });
             }
             None => {
-                let headline = format!("launch `{name}` cannot be compared: `{reference}` has no launch of that name");
+                let headline = format!("launch `{name}` cannot be compared: `{path}` has no launch of that name");
                 let place = launch(&loaded.graph, &name).map(|l| loaded.graph.launch(l).name.span);
                 missing = Some(
                     invocation.findings.fail(
@@ -48,34 +51,58 @@ pub fn compare(invocation: &mut Invocation, args: &VerifyArgs, reference: &Utf8P
     let (seed, streams) = (args.graph.seed, args.graph.streams.options());
     let reports =
         invocation.time("against", |s| airlink_host::verify::against(&pairs, gate, seed, streams, &mut s.findings))?;
-    invocation.say(&text(&reports, reference));
+    invocation.say(&text(&reports, path));
     Ok(())
 }
 
-/// Each launch of the first calls in an ELF of its own, as it is written.
+/// Each launch in an ELF of its own, as it is written.
 fn alone(ir: &Ir, invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<IndexMap<String, Vec<u8>>, Reported> {
-    let plan = pipe::make_plan(invocation, loaded)?;
-    let alone = super::plan_alone(invocation, loaded, &plan)?;
+    pipe::make_plan(invocation, loaded)?;
+    let alone = super::plan_alone(invocation, loaded, None)?;
     let host = pipe::host_options(invocation);
     let objects = pipe::host_objects(ir, invocation, loaded, &alone, &host)?;
     let elfs = super::build(ir, invocation, loaded, &alone, &objects, &host)?;
     Ok(alone.elfs.iter().map(|e| e.launches[0].name.clone()).zip(elfs).collect())
 }
 
+/// The launches of the graph itself. What there is to say of it was said when it was verified.
+fn again<'c>(
+    ir: &'c Ir,
+    invocation: &mut Invocation,
+    args: &VerifyArgs,
+) -> Result<(Loaded<'c>, IndexMap<String, Vec<u8>>), Reported> {
+    let said = invocation.findings.iter().count();
+    let loaded = load::graph(ir, invocation, &args.graph.graph)?;
+    let found = alone(ir, invocation, &loaded)?;
+    invocation.findings.truncate(said);
+    Ok((loaded, found))
+}
+
 fn launch(graph: &LaunchGraph, name: &str) -> Option<LaunchIdx> {
     graph.launches.iter().position(|l| l.name.value == name).map(LaunchIdx)
 }
 
-/// How the one herd of a launch shares a result: what a tile gives away at a time, in turn for each tile.
+/// How the one herd of a launch shares a result: the part of a panel that each tile gives, where the tile's id says
+/// which and panels follow one another.
 fn tiles(loaded: &Loaded<'_>, name: &str) -> Option<TileRows> {
     let launch = loaded.graph.launch(launch(&loaded.graph, name)?);
     let entries: &[EntrySummary] = &loaded.kernels.get(&launch.kernel.value)?.functions.get(launch.function)?.entries;
     let [entry] = entries else { return None };
     let [herd] = &entry.traffic.herds[..] else { return None };
+    let ([Some(tiles), Some(1)], Some(&tile_loop)) = (herd.size, herd.tile_loops.first()) else { return None };
     let given = entry.traffic.transfers.iter().filter(|t| matches!(t.place, Place::Herd(_)));
-    let sources = given.filter_map(|t| t.source.as_ref()).filter(|s| s.memory == Memory::L1);
-    let elements = sources.map(|s| s.element_count()).collect::<Option<Vec<u64>>>()?.into_iter().min()?;
-    Some(TileRows { elements, tiles: herd.size[0]?.checked_mul(herd.size[1]?)? })
+    let mut parts = given.filter(|t| t.source.as_ref().is_some_and(|s| s.memory == Memory::L1)).map(|t| {
+        let side = t.destination.as_ref()?;
+        let part = u64::try_from(side.offset.as_ref()?.step(tile_loop)).ok()?;
+        // Through L2 the buffer is the panel; straight to host memory, the next launch point begins behind it.
+        let panel = match side.memory {
+            Memory::L2 => side.buffer_elements?,
+            _ => u64::try_from(side.offset.as_ref()?.step(0)).ok()?,
+        };
+        (part > 0 && part.checked_mul(tiles)? == panel).then_some(part)
+    });
+    let elements = parts.next()??;
+    parts.all(|p| p == Some(elements)).then_some(TileRows { elements, tiles })
 }
 
 fn text(reports: &[PairReport], reference: &Utf8Path) -> String {
