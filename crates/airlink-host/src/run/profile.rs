@@ -1,5 +1,6 @@
 //! Where the time of a host ELF goes: each launch alone, several times, and the whole.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,8 +11,11 @@ use serde_json::{Value, json};
 
 use super::{RunInputs, call_error, filled, load};
 
-/// Measured calls; one more in front warms caches and maps pages.
-const CALLS: usize = 5;
+/// Measured calls of each launch at least, and at most where they are short; one more in front warms caches and maps
+/// pages.
+const CALLS: RangeInclusive<usize> = 5..=40;
+/// After so much time in calls, no more than the least.
+const ENOUGH: Duration = Duration::from_millis(200);
 
 /// The ledger of one ELF. Host times: they show what dispatch and copies cost, and forecast no NPU.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +39,7 @@ pub struct Entered {
     pub bytes: u64,
 }
 
-/// Runs each launch [`CALLS`] times, in program order, and as often the whole program.
+/// Runs each launch in program order, then the whole program, and again: as often as [`CALLS`] says.
 ///
 /// # Errors
 /// Those of [`super::run`]. AL0710 for a program whose launches cannot be run apart.
@@ -56,8 +60,12 @@ pub fn profile(path: &Path, given: &RunInputs, findings: &mut Findings) -> Resul
     let args = Argument::in_order(&buffers);
     let entries: Vec<Entry> =
         (0..manifest.launches.len()).map(Entry::Launch).chain(std::iter::once(Entry::Program)).collect();
-    let mut times = vec![Vec::with_capacity(CALLS); entries.len()];
-    for round in 0..=CALLS {
+    let mut times = vec![Vec::new(); entries.len()];
+    let mut spent = Duration::ZERO;
+    for round in 0..=*CALLS.end() {
+        if round > *CALLS.start() && spent > ENOUGH {
+            break;
+        }
         for (entry, times) in entries.iter().zip(&mut times) {
             let call = caller.call(&elf, *entry, &mut buffers, &args).map_err(|e| {
                 let finding = call_error(&manifest, &e, &findings.sources);
@@ -65,6 +73,7 @@ pub fn profile(path: &Path, given: &RunInputs, findings: &mut Findings) -> Resul
             })?;
             if round > 0 {
                 times.push(call.duration);
+                spent += call.duration;
             }
         }
     }
