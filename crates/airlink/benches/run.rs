@@ -23,14 +23,19 @@ fn main() {
         let bytes = 2 * m * k;
         report(name, time(folder.path(), &launch, "gemv"), bytes);
     }
-    // Of one shape, plain and over channels, where the shared inputs are there.
-    let shared = root.join("../shared/corpus");
-    let plain = shared.join("extra/matvec_2048x8192_t2_i1_h8.mlir");
-    let channels = shared.join("extra/matvec_cascade.mlir");
-    if plain.exists() && channels.exists() {
-        let plain = time(folder.path(), &launch("gemv", &plain, "w", "x", "y"), "gemv");
-        let channels = time(folder.path(), &launch("gemv", &channels, "w", "x", "y"), "gemv");
-        println!("2048x8192: plain {plain:.0} us, over channels {channels:.0} us, {:.2} times", channels / plain);
+    // Of one shape: plain, with the vector over a channel, and as a cascade where the shared inputs are there.
+    let shape = "2048x8192";
+    let of = |kernel: &Path| time(folder.path(), &launch("gemv", kernel, "w", "x", "y"), "gemv");
+    let plain = of(&kernels.join("2048x8192_t2.air.mlir"));
+    let broadcast = of(&kernels.join("2048x8192_t2_channel.air.mlir"));
+    println!("{shape}: plain {plain:.0} us, vector over a channel {broadcast:.0} us, {:.2} times", broadcast / plain);
+    let cascade = root.join("../shared/corpus/extra/matvec_cascade.mlir");
+    if cascade.exists() {
+        let cascade = of(&cascade);
+        println!(
+            "{shape}: plain {plain:.0} us, cascade over four rows of tiles {cascade:.0} us, {:.2} times",
+            cascade / plain
+        );
     }
     let one = launch("a", &kernels.join("2048x2048_t8.air.mlir"), "w", "x", "y");
     let two = launch("b", &kernels.join("2048x2048_t8.air.mlir"), "v", "y", "z");
