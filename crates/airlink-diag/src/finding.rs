@@ -171,11 +171,6 @@ impl Findings {
         self.list.iter().filter(|f| f.severity == severity).count()
     }
 
-    /// Keeps the first `count` findings: of a second look at what was judged before, the rest is said already.
-    pub fn truncate(&mut self, count: usize) {
-        self.list.truncate(count);
-    }
-
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.list.iter()
     }

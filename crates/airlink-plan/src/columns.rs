@@ -11,7 +11,7 @@ use airlink_limits::{LaunchUse, Narrow, Setup, Wide, factors, measure, widen};
 
 use crate::kernel_use::KernelUses;
 use crate::limits::Limits;
-use crate::rows::{self, shares_alike};
+use crate::rows;
 use crate::{NSplitPlan, PlanOptions};
 
 /// The splits of each launch: those that the graph asks for, and where a device is named the widest that break no limit
@@ -27,18 +27,10 @@ pub(crate) fn splits(
 ) -> Result<Vec<Vec<NSplitPlan>>, Reported> {
     let mut failed = None;
     let mut all: Vec<Vec<NSplitPlan>> = Vec::with_capacity(graph.launches.len());
+    let choice = |index: usize| graph.launches[index].n_split.as_ref().map(|n| n.value);
+    let twins = rows::twins(graph, uses, limits, |a, b| choice(a) == choice(b));
     for (index, launch) in graph.launches.iter().enumerate() {
-        let choice = |l: &Launch| l.n_split.as_ref().map(|n| n.value);
-        let is_alike = |other: &usize| {
-            let (other, index) = (LaunchIdx(*other), LaunchIdx(index));
-            let twin = graph.launch(other);
-            uses.position(other) == uses.position(index)
-                && choice(twin) == choice(launch)
-                && shares_alike(twin, launch)
-                && limits.is_none_or(|l| l.are_alike(other, index))
-        };
-        // Layers repeat: a twin stands near as a rule.
-        if let Some(twin) = (0..index).rev().find(is_alike) {
+        if let Some(twin) = twins[index] {
             let rename = |s: &NSplitPlan| NSplitPlan { launch: launch.name.value.clone(), ..s.clone() };
             all.push(all[twin].iter().map(rename).collect());
             continue;

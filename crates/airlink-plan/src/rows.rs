@@ -5,19 +5,18 @@ mod legal;
 mod names;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use airlink_diag::{Finding, Findings, Reported, Severity, Span, codes};
 use airlink_graph::{Launch, LaunchGraph, LaunchIdx, RowSplit};
 use airlink_kernel::{EntrySummary, Traffic};
 use airlink_limits::{LaunchUse, Resource, ResourceKind, Setup, measure};
-use indexmap::IndexMap;
 
 use crate::kernel_use::KernelUses;
 use crate::limits::Limits;
 use crate::{ElfPlan, NSplitPlan, PlanOptions, RowPiece, RowSplitPlan, columns};
 use choice::{launch_counts, pieces};
-pub(crate) use legal::shares_alike;
-use legal::{Cut, Refusal, dimension};
+use legal::{Cut, Refusal, dimension, shares_alike};
 
 /// Launches into which one is cut at most. Each is a configuration of the device, and mlir-air's compiler advises 8 in
 /// one ELF; the bound keeps a number in a file from becoming as many ops.
@@ -27,8 +26,8 @@ const LAUNCHES_MAX: u64 = 64;
 const SHOWN: [ResourceKind; 4] =
     [ResourceKind::ShimBds, ResourceKind::PushRuns, ResourceKind::L1Bytes, ResourceKind::L2Bytes];
 
-/// The row splits of each launch, as its split over columns leaves it: those that the graph asks for, and those without which it repeats a push too often.
-/// Launches of one kernel under the same options are split alike, and say their piece once.
+/// The row splits of each launch, as its split over columns leaves it: those that the graph asks for, and those without
+/// which it repeats a push too often. Launches of one kernel under the same options are split alike, and say their piece once.
 ///
 /// Errors: AL0505, AL0506. Notes: AL0506.
 pub(crate) fn splits(
@@ -41,26 +40,16 @@ pub(crate) fn splits(
 ) -> Result<Vec<Vec<RowSplitPlan>>, Reported> {
     let mut failed = None;
     let mut all: Vec<Vec<RowSplitPlan>> = Vec::with_capacity(graph.launches.len());
-    // The launches that were looked at, by kernel.
-    let mut looked: IndexMap<(&str, usize), Vec<usize>> = IndexMap::new();
+    let choice = |index: usize| graph.launches[index].row_split.as_ref().map(|r| r.value);
+    let factors = |index: usize| n_splits[index].iter().map(|s| (s.entry, s.factor)).collect::<Vec<_>>();
+    let twins = twins(graph, uses, limits, |a, b| choice(a) == choice(b) && factors(a) == factors(b));
     for (index, launch) in graph.launches.iter().enumerate() {
-        let setup = limits.map(|l| l.setup_of(LaunchIdx(index)));
-        let alike = looked.entry((launch.kernel.value.as_str(), launch.function)).or_default();
-        let factors = |index: usize| n_splits[index].iter().map(|s| (s.entry, s.factor)).collect::<Vec<_>>();
-        let is_alike = |other: &&usize| {
-            let twin = graph.launch(LaunchIdx(**other));
-            let choice = |l: &Launch| l.row_split.as_ref().map(|r| r.value);
-            choice(twin) == choice(launch)
-                && factors(**other) == factors(index)
-                && shares_alike(twin, launch)
-                && limits.is_none_or(|l| l.are_alike(LaunchIdx(**other), LaunchIdx(index)))
-        };
-        if let Some(&twin) = alike.iter().find(is_alike) {
+        if let Some(twin) = twins[index] {
             let rename = |s: &RowSplitPlan| RowSplitPlan { launch: launch.name.value.clone(), ..s.clone() };
             all.push(all[twin].iter().map(rename).collect());
             continue;
         }
-        alike.push(index);
+        let setup = limits.map(|l| l.setup_of(LaunchIdx(index)));
         let entries = columns::wide_entries(&uses.of(LaunchIdx(index)).function.entries, &n_splits[index]);
         all.push(of_launch(launch, &entries, setup.as_ref(), options, findings).unwrap_or_else(|reported| {
             failed = Some(reported);
@@ -68,6 +57,33 @@ pub(crate) fn splits(
         }));
     }
     failed.map_or(Ok(all), Err)
+}
+
+/// For each launch an earlier one that is split as it is: of the same kernel and under the same options, with arguments that
+/// share memory in the same way, and alike by what `is_same` says of two positions.
+pub(crate) fn twins(
+    graph: &LaunchGraph,
+    uses: &KernelUses<'_>,
+    limits: Option<&Limits<'_>>,
+    is_same: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
+    // The launches without one, by kernel.
+    let mut first: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let twin = |index: usize| {
+        let known = first.entry(uses.position(LaunchIdx(index))).or_default();
+        let is_twin = |other: &&usize| {
+            let (a, b) = (LaunchIdx(**other), LaunchIdx(index));
+            is_same(a.0, b.0)
+                && shares_alike(graph.launch(a), graph.launch(b))
+                && limits.is_none_or(|l| l.are_alike(a, b))
+        };
+        let found = known.iter().find(is_twin).copied();
+        if found.is_none() {
+            known.push(index);
+        }
+        found
+    };
+    (0..graph.launches.len()).map(twin).collect()
 }
 
 /// Gives an ELF the splits of its launches, with names for their pieces.

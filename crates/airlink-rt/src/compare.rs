@@ -73,23 +73,31 @@ pub fn exact(element: Element, shape: &[u64], expected: &[u8], found: &[u8]) -> 
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoundComparison {
     pub element_count: u64,
-    /// Elements further from the expected value than their bound, or NaN on one side only.
-    pub beyond_count: u64,
+    /// Elements further from the expected value than their bound, or NaN on one side only: their indices in row-major order.
+    pub beyond: Vec<u64>,
     pub first: Option<Difference>,
     /// The largest |found - expected| / bound; infinite where a bound of 0 is exceeded or one side is NaN.
     pub worst_ratio: f64,
-    /// Elements whose bits differ at all. Bounds alone don't see a wrong rounding mode; this does.
-    pub differing_count: u64,
+    /// Elements whose bits differ at all, by index. Bounds alone don't see a wrong rounding mode; this does.
+    pub differing: Vec<u64>,
 }
 
 impl BoundComparison {
     pub fn is_within(&self) -> bool {
-        self.beyond_count == 0
+        self.beyond.is_empty()
+    }
+
+    pub fn beyond_count(&self) -> u64 {
+        self.beyond.len() as u64
+    }
+
+    pub fn differing_count(&self) -> u64 {
+        self.differing.len() as u64
     }
 
     /// Elements with other bits over all elements; 0 for an empty buffer.
     pub fn differing_share(&self) -> f64 {
-        share(self.differing_count, self.element_count)
+        share(self.differing_count(), self.element_count)
     }
 }
 
@@ -103,10 +111,10 @@ pub fn within(
 ) -> Result<BoundComparison, SizeError> {
     let element_count = check_sizes(element, shape, expected, found)?;
     let mut result =
-        BoundComparison { element_count, beyond_count: 0, first: None, worst_ratio: 0.0, differing_count: 0 };
+        BoundComparison { element_count, beyond: Vec::new(), first: None, worst_ratio: 0.0, differing: Vec::new() };
     for (index, a, b) in differing(element, expected, found) {
         let bound = bounds.get(index as usize).copied().unwrap_or(0.0);
-        result.differing_count += 1;
+        result.differing.push(index);
         let distance = (element.value_of_bits(a) - element.value_of_bits(b)).abs();
         let ratio = match distance {
             0.0 => 0.0,
@@ -116,7 +124,7 @@ pub fn within(
         result.worst_ratio = result.worst_ratio.max(ratio);
         // A distance or a bound that is NaN is beyond.
         if distance > bound || distance.is_nan() || bound.is_nan() {
-            result.beyond_count += 1;
+            result.beyond.push(index);
             if result.first.is_none() {
                 result.first = Some(difference(element, shape, index, a, b));
             }

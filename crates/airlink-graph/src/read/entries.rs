@@ -34,6 +34,13 @@ pub fn view(table: &mut Table) -> Option<ViewEntry> {
     view_template(table).filter(|v| names::check_view(v, table.findings))
 }
 
+/// `"auto"`, `"off"` or a number from 1 up.
+fn split<T: Copy>(table: &mut Table, key: &'static str, words: [T; 2], number: fn(u64) -> T) -> Option<Placed<T>> {
+    let found = table.integer_or_word(key, 1, &["auto", "off"])?;
+    let value = found.value.map_or_else(|word| words[word], number);
+    Some(Placed::new(value, found.span))
+}
+
 pub fn launch_template(table: &mut Table) -> Option<LaunchEntry> {
     let name = table.required_string("name");
     let kernel = table.required_string("kernel");
@@ -41,30 +48,9 @@ pub fn launch_template(table: &mut Table) -> Option<LaunchEntry> {
     let func = table.string("func");
     let objects = table.string_map("objects");
     let refs = table.string_map("ref");
-    let k_split = table.integer_or_word("k_split", 1, &["auto", "off"]).map(|k| {
-        let value = match k.value {
-            Ok(parts) => KSplit::Parts(parts),
-            Err(0) => KSplit::Auto,
-            Err(_) => KSplit::Off,
-        };
-        Placed::new(value, k.span)
-    });
-    let row_split = table.integer_or_word("row_split", 1, &["auto", "off"]).map(|r| {
-        let value = match r.value {
-            Ok(launches) => RowSplit::Launches(launches),
-            Err(0) => RowSplit::Auto,
-            Err(_) => RowSplit::Off,
-        };
-        Placed::new(value, r.span)
-    });
-    let n_split = table.integer_or_word("n_split", 1, &["auto", "off"]).map(|n| {
-        let value = match n.value {
-            Ok(factor) => NSplit::Factor(factor),
-            Err(0) => NSplit::Auto,
-            Err(_) => NSplit::Off,
-        };
-        Placed::new(value, n.span)
-    });
+    let k_split = split(table, "k_split", [KSplit::Auto, KSplit::Off], KSplit::Parts);
+    let row_split = split(table, "row_split", [RowSplit::Auto, RowSplit::Off], RowSplit::Launches);
+    let n_split = split(table, "n_split", [NSplit::Auto, NSplit::Off], NSplit::Factor);
     let partition = table.integer_or_word("partition", 1, &["auto"]).map(|r| {
         let value = r.value.map_or(Partition::Auto, Partition::Launches);
         Placed::new(value, r.span)

@@ -222,11 +222,10 @@ impl Output<'_> {
         let headline =
             |what: &str| format!("launch `{}` writes {what} to `{}` than its reference", pair.name, self.name);
         if let Some(first) = &whole.first {
-            let beyond = self.beyond(&bounds);
             let text = format!(
                 "{}{} of {} elements are beyond their bounds, by {} times at most",
-                tiles.text(&beyond),
-                whole.beyond_count,
+                tiles.text(&whole.beyond),
+                whole.beyond_count(),
                 written.len(),
                 finding::ratio(whole.worst_ratio)
             );
@@ -235,14 +234,14 @@ impl Output<'_> {
         }
         // The share is measured on results that are rounded to 16 bits; in f32 most of the last bits differ.
         if gate.bf16_partials.is_none() && self.element.bits() == 16 {
-            self.few_differ(&tiles, &headline("other bits"))?;
+            few_differ(&whole.differing, &tiles, &headline("other bits"))?;
         }
         let rows = |bytes: &[u8]| picked(self.element, bytes, written.iter().copied());
         let Similarity { cosine, .. } = similarity(self.element, &rows(self.expected), &rows(self.found));
         Ok(OutputReport {
             name: self.name.to_string(),
             elements: written.len() as u64,
-            differing: whole.differing_count,
+            differing: whole.differing_count(),
             worst_ratio: whole.worst_ratio,
             cosine,
             worst_tile: tiles.worst(self.element, self.expected, self.found),
@@ -273,40 +272,22 @@ impl Output<'_> {
         let is_written = |e: &[u8]| e.iter().any(|b| *b != Poison::Nan.byte());
         (0u64..).zip(elements).filter(|(_, e)| is_written(e)).map(|(i, _)| i).collect()
     }
+}
 
-    /// Positions in row-major order of what is beyond its bound.
-    fn beyond(&self, bounds: &[f64]) -> Vec<u64> {
-        let pairs = self.element.values(self.expected).zip(self.element.values(self.found)).zip(bounds);
-        let is_beyond = |((a, b), bound): ((f64, f64), &f64)| {
-            let distance = (a - b).abs();
-            (a.is_nan() != b.is_nan()) || distance > *bound
-        };
-        (0u64..).zip(pairs).filter(|(_, p)| is_beyond(*p)).map(|(i, _)| i).collect()
-    }
-
-    /// Whether few enough elements differ, over all and in the rows of each tile.
-    fn few_differ(&self, tiles: &Tiles, headline: &str) -> Result<(), Box<Finding>> {
-        let size = self.element.size_bytes();
-        let pairs = self.expected.chunks_exact(size).zip(self.found.chunks_exact(size));
-        let differing: Vec<u64> = (0u64..).zip(pairs).filter(|(_, (a, b))| a != b).map(|(i, _)| i).collect();
-        let allowed = |count: u64| (count * DIFFERING_PER_MILLE_MAX / 1000).max(DIFFERING_MIN);
-        let count = tiles.written;
-        let groups = std::iter::once((None, count, differing.len() as u64)).chain((0..tiles.count()).map(|tile| {
-            let own = differing.iter().filter(|i| tiles.of(**i) == tile).count() as u64;
-            (Some(tile), tiles.elements(), own)
-        }));
-        for (tile, count, own) in groups {
-            if own > allowed(count) {
-                let place = tile.map_or(String::new(), |t| format!("herd tile {t}: "));
-                return Err(Box::new(
-                    Finding::error(codes::AL0741, headline)
-                        .found(format!("{place}{own} of {count} elements differ"))
-                        .allowed(format!("{} of them: another order of f32 additions changes 0.03 %", allowed(count)))
-                        .remedy("`airlink explain AL0741` says what else changes bits"),
-                ));
-            }
-        }
-        Ok(())
+/// Whether few enough elements differ, over all and in the rows of each tile.
+fn few_differ(differing: &[u64], tiles: &Tiles, headline: &str) -> Result<(), Box<Finding>> {
+    let allowed = |count: u64| (count * DIFFERING_PER_MILLE_MAX / 1000).max(DIFFERING_MIN);
+    let of_tile = |tile: u64| differing.iter().filter(|i| tiles.of(**i) == tile).count() as u64;
+    let whole = (String::new(), tiles.written, differing.len() as u64);
+    let each = (0..tiles.count()).map(|tile| (format!("herd tile {tile}: "), tiles.elements(), of_tile(tile)));
+    match std::iter::once(whole).chain(each).find(|(_, count, differing)| *differing > allowed(*count)) {
+        None => Ok(()),
+        Some((place, count, differing)) => Err(Box::new(
+            Finding::error(codes::AL0741, headline)
+                .found(format!("{place}{differing} of {count} elements differ"))
+                .allowed(format!("{} of them: another order of f32 additions changes 0.03 %", allowed(count)))
+                .remedy("`airlink explain AL0741` says what else changes bits"),
+        )),
     }
 }
 

@@ -153,7 +153,7 @@ fn shared(a: usize, b: usize, launch: &Launch) -> Shared {
 }
 
 /// Whether the arguments of two launches of one kernel share memory in the same way.
-pub(crate) fn shares_alike(a: &Launch, b: &Launch) -> bool {
+pub(super) fn shares_alike(a: &Launch, b: &Launch) -> bool {
     let count = a.operands.len();
     let same = |i: usize, j: usize| shared(i, j, a) == shared(i, j, b);
     count == b.operands.len() && (0..count).all(|i| (i + 1..count).all(|j| same(i, j)))

@@ -36,9 +36,9 @@ fn indices_hold_across_blocks_and_at_the_ragged_end() {
             let result = exact(element, &[1537], &expected, &found).unwrap();
             assert_eq!((result.differing_count, result.first.unwrap().index), (1, index as u64), "{element}");
             let mut bounds = vec![0.0; 1537];
-            assert_eq!(within(element, &[1537], &expected, &found, &bounds).unwrap().beyond_count, 1);
+            assert_eq!(within(element, &[1537], &expected, &found, &bounds).unwrap().beyond_count(), 1);
             bounds[index] = 1.0;
-            assert_eq!(within(element, &[1537], &expected, &found, &bounds).unwrap().beyond_count, 0);
+            assert_eq!(within(element, &[1537], &expected, &found, &bounds).unwrap().beyond_count(), 0);
         }
     }
 }
@@ -81,12 +81,12 @@ fn ulps_count_the_values_between() {
 fn bounds_are_per_element() {
     let (a, b) = (f32s(&[1.0, 1.0, 1.0, 1.0]), f32s(&[1.0, 1.5, 0.5, 1.0]));
     let found = within(Element::F32, &[4], &a, &b, &[0.0, 0.5, 0.25, 0.0]).unwrap();
-    assert_eq!((found.beyond_count, found.differing_count, found.worst_ratio), (1, 2, 2.0));
+    assert_eq!((found.beyond_count(), found.differing_count(), found.worst_ratio), (1, 2, 2.0));
     assert_eq!(found.first.as_ref().unwrap().index, 2);
     assert!(!found.is_within());
     assert_eq!(found.differing_share(), 0.5);
     // Without a bound, only equal values pass.
-    assert_eq!(within(Element::F32, &[4], &a, &b, &[]).unwrap().beyond_count, 2);
+    assert_eq!(within(Element::F32, &[4], &a, &b, &[]).unwrap().beyond_count(), 2);
     assert!(within(Element::F32, &[4], &a, &a, &[]).unwrap().is_within());
 }
 
@@ -94,7 +94,7 @@ fn bounds_are_per_element() {
 fn no_bound_allows_a_nan_for_a_number() {
     let (a, b) = (f32s(&[1.0, f32::NAN, f32::NAN, f32::INFINITY]), f32s(&[f32::NAN, 1.0, -f32::NAN, f32::INFINITY]));
     let found = within(Element::F32, &[4], &a, &b, &[1e30, f64::INFINITY, 0.0, f64::NAN]).unwrap();
-    assert_eq!((found.beyond_count, found.worst_ratio), (2, f64::INFINITY));
+    assert_eq!((found.beyond_count(), found.worst_ratio), (2, f64::INFINITY));
     let nan_bound = within(Element::F32, &[1], &f32s(&[1.0]), &f32s(&[2.0]), &[f64::NAN]).unwrap();
     assert!(!nan_bound.is_within());
 }
@@ -151,7 +151,7 @@ fn faults_that_keep_the_cosine_are_found_exactly_and_by_bound() {
     for fault in [&unwritten, &swapped] {
         let s = similarity(Element::Bf16, &expected, fault);
         assert!(exact(Element::Bf16, &[ROWS as u64], &expected, fault).unwrap().differing_count >= 32);
-        assert!(within(Element::Bf16, &[ROWS as u64], &expected, fault, &bounds).unwrap().beyond_count >= 24);
+        assert!(within(Element::Bf16, &[ROWS as u64], &expected, fault, &bounds).unwrap().beyond_count() >= 24);
         assert!(s.cosine.unwrap() > 0.9, "{s:?}");
     }
 }

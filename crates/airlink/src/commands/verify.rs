@@ -39,29 +39,33 @@ fn verify(invocation: &mut Invocation, args: &VerifyArgs) -> Result<(), Reported
     let ir = Ir::new();
     // What is wrong with the reference is said before anything runs.
     let reference = args.against.as_ref().map(|path| Ok((path, load::graph(&ir, invocation, path)?))).transpose()?;
-    let (report, calls) = compare(invocation, &args.graph)?;
+    let loaded = load::graph(&ir, invocation, &args.graph.graph)?;
+    let (report, calls) = compare(&ir, invocation, &args.graph, &loaded)?;
     invocation.say(&text(&report, &calls));
     match &reference {
-        Some((path, reference)) => against::compare(&ir, invocation, args, path, reference),
+        Some((path, reference)) => against::compare(&ir, invocation, args, &loaded, path, reference),
         None => Ok(()),
     }
 }
 
 /// The report, and how often the program calls each ELF.
-fn compare(invocation: &mut Invocation, args: &GraphArgs) -> Result<(Report, Calls), Reported> {
-    let ir = Ir::new();
-    let loaded = load::graph(&ir, invocation, &args.graph)?;
-    let plan = pipe::make_plan(invocation, &loaded)?;
-    let alone = plan_alone(invocation, &loaded, Some(&plan))?;
+fn compare(
+    ir: &Ir,
+    invocation: &mut Invocation,
+    args: &GraphArgs,
+    loaded: &Loaded<'_>,
+) -> Result<(Report, Calls), Reported> {
+    let plan = pipe::make_plan(invocation, loaded)?;
+    let alone = plan_alone(invocation, loaded, Some(&plan))?;
     let host = pipe::host_options(invocation);
-    let objects = pipe::host_objects(&ir, invocation, &loaded, &plan, &host)?;
+    let objects = pipe::host_objects(ir, invocation, loaded, &plan, &host)?;
     let mut fused = Vec::new();
     for variant in Variant::ALL {
         let options = variant.options(&host);
-        let elfs = build(&ir, invocation, &loaded, &plan, &objects, &options)?;
+        let elfs = build(ir, invocation, loaded, &plan, &objects, &options)?;
         fused.push((variant, elfs));
     }
-    let alone = build(&ir, invocation, &loaded, &alone, &objects, &host)?;
+    let alone = build(ir, invocation, loaded, &alone, &objects, &host)?;
     let steps = steps(&loaded.graph, &plan, fused, alone);
     let report = invocation
         .time("run", |s| airlink_host::verify::verify(&steps, args.seed, args.streams.options(), &mut s.findings))?;

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 
 use crate::cli::VerifyArgs;
 use crate::invocation::Invocation;
-use crate::load::{self, Loaded};
+use crate::load::Loaded;
 use crate::pipe;
 
 /// Compares and says what was found.
@@ -18,17 +18,20 @@ pub fn compare(
     ir: &Ir,
     invocation: &mut Invocation,
     args: &VerifyArgs,
+    loaded: &Loaded<'_>,
     path: &Utf8Path,
     reference: &Loaded<'_>,
 ) -> Result<(), Reported> {
+    // What is to be said of the graph itself was said when it was verified.
+    pipe::make_plan(invocation, reference)?;
     let expected = alone(ir, invocation, reference)?;
-    let (loaded, found) = again(ir, invocation, args)?;
+    let found = alone(ir, invocation, loaded)?;
     let mut pairs = Vec::new();
     let mut missing = None;
     for (name, elf) in found {
         match expected.get(&name) {
             Some(reference) => {
-                let tiles = tiles(&loaded, &name);
+                let tiles = tiles(loaded, &name);
                 pairs.push(Pair { name, found: elf, reference: reference.clone(), tiles });
             }
             None => {
@@ -57,25 +60,11 @@ pub fn compare(
 
 /// Each launch in an ELF of its own, as it is written.
 fn alone(ir: &Ir, invocation: &mut Invocation, loaded: &Loaded<'_>) -> Result<IndexMap<String, Vec<u8>>, Reported> {
-    pipe::make_plan(invocation, loaded)?;
     let alone = super::plan_alone(invocation, loaded, None)?;
     let host = pipe::host_options(invocation);
     let objects = pipe::host_objects(ir, invocation, loaded, &alone, &host)?;
     let elfs = super::build(ir, invocation, loaded, &alone, &objects, &host)?;
     Ok(alone.elfs.iter().map(|e| e.launches[0].name.clone()).zip(elfs).collect())
-}
-
-/// The launches of the graph itself. What there is to say of it was said when it was verified.
-fn again<'c>(
-    ir: &'c Ir,
-    invocation: &mut Invocation,
-    args: &VerifyArgs,
-) -> Result<(Loaded<'c>, IndexMap<String, Vec<u8>>), Reported> {
-    let said = invocation.findings.iter().count();
-    let loaded = load::graph(ir, invocation, &args.graph.graph)?;
-    let found = alone(ir, invocation, &loaded)?;
-    invocation.findings.truncate(said);
-    Ok((loaded, found))
 }
 
 fn launch(graph: &LaunchGraph, name: &str) -> Option<LaunchIdx> {
