@@ -136,7 +136,7 @@ impl Caller {
             let function = elf.function_at(raw.instruction).filter(|name| is_kernel(name));
             // Compilers move code that seldom runs out of its function.
             let function = function.map(|name| name.strip_suffix(".cold").unwrap_or(name).to_string());
-            CallError::Fault { launch, function, fault: Fault::from_raw(&raw, buffers, self.stack.size_bytes()) }
+            CallError::Fault { launch, function, fault: Fault::from_raw(&raw, buffers) }
         })?;
         if let Some(damage) = buffers.damaged_margins().into_iter().next() {
             buffers.mend_margins();

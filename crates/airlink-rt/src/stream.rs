@@ -11,9 +11,9 @@
 //! buffers. `fifo_bytes` bounds them instead.
 
 mod abi;
+mod at_once;
 mod channels;
 mod cursor;
-mod at_once;
 mod deadlock;
 mod engine;
 mod memory;

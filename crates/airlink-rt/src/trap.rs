@@ -39,8 +39,8 @@ pub(crate) struct RawFault {
     pub(crate) address: Option<u64>,
     /// The instruction that faulted.
     pub(crate) instruction: u64,
-    /// The address lies in the guard below the coroutine's own stack.
-    pub(crate) in_stack_guard: bool,
+    /// If the address lies in the guard below the coroutine's own stack, how large that stack is, in bytes.
+    pub(crate) overflowed_bytes: Option<usize>,
 }
 
 /// What code did to an address.

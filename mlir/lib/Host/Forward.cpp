@@ -5,7 +5,7 @@
 // In launches with channels transfers start when they can and not when the text has come to them. That changes nothing
 // here: memory that the whole launch leaves alone is the same at every time.
 #include "airlink/AIR/AIRDialect.h"
-#include "airlink/Host/Host.h"
+#include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -34,7 +34,7 @@ bool isReadByCall(OpOperand &use) {
 struct Uses {
   SmallVector<Operation *> writers;
   SmallVector<Operation *> readers;
-  /// Something that is neither a plain read nor a plain write by a copy.
+  /// Something that is neither a plain read nor a plain write by a transfer.
   bool isObserved = false;
 };
 
@@ -50,6 +50,8 @@ void collectUses(Value buffer, const Casts &foreign, Uses &uses) {
         uses.writers.push_back(user);
       if (dma.getSrc() == buffer)
         uses.readers.push_back(user);
+    } else if (isa<air::ChannelGetOp>(user)) {
+      uses.writers.push_back(user);
     } else if (isa<memref::LoadOp, vector::TransferReadOp, vector::LoadOp, air::ChannelPutOp>(user) ||
                isReadByCall(use)) {
       uses.readers.push_back(user);
@@ -122,6 +124,7 @@ public:
       for (memref::AllocOp alloc : allocs)
         changed |= forward(alloc);
     }
+    launch.walk([&](memref::AllocOp alloc) { lend(alloc); });
   }
 
 private:
@@ -130,46 +133,68 @@ private:
     collectUses(alloc, foreign, uses);
     if (uses.isObserved || uses.writers.size() != 1 || uses.readers.empty() || !bufferBytes(alloc.getType()))
       return false;
-    auto fill = cast<air::DmaMemcpyNdOp>(uses.writers.front());
-    if (fill.getDst() != alloc || !fillsAll(fill, alloc.getType()))
+    auto fill = dyn_cast<air::DmaMemcpyNdOp>(uses.writers.front());
+    if (!fill || fill.getDst() != alloc || !fillsAll(fill, alloc.getType()))
       return false;
     // Others may wait for it; tiles run in program order whatever they wait for.
     if (!fill->getParentOfType<air::HerdOp>() && (tokenOf(fill) || !fill.getAsyncDependencies().empty()))
       return false;
-    // All that has to do with the buffer stands behind its copy, in the same block or below.
-    for (Operation *user : alloc->getUsers()) {
-      Operation *beside = fill->getBlock()->findAncestorOpInBlock(*user);
-      if (user != fill && !isa<memref::DeallocOp>(user) && (!beside || !fill->isBeforeInBlock(beside)))
-        return false;
-    }
-    if (!isUnchanged(fill.getSrc()))
+    if (!isUsedBehind(alloc, fill) || !isUnchanged(fill.getSrc()))
       return false;
     return replace(alloc, fill, uses.readers);
+  }
+
+  /// Whether all that has to do with the buffer stands behind what fills it, in the same block or below.
+  static bool isUsedBehind(memref::AllocOp alloc, Operation *fill) {
+    return llvm::all_of(alloc->getUsers(), [&](Operation *user) {
+      Operation *beside = fill->getBlock()->findAncestorOpInBlock(*user);
+      return user == fill || isa<memref::DeallocOp>(user) || (beside && fill->isBeforeInBlock(beside));
+    });
+  }
+
+  /// A tile's buffer that a get fills and that is only read from there on: it may as well lie where the data is.
+  void lend(memref::AllocOp alloc) {
+    Uses uses;
+    collectUses(alloc, foreign, uses);
+    auto herd = alloc->getParentOfType<air::HerdOp>();
+    if (!herd || uses.isObserved || uses.writers.size() != 1 || uses.readers.empty() || !bufferBytes(alloc.getType()))
+      return;
+    auto get = dyn_cast<air::ChannelGetOp>(uses.writers.front());
+    // A put is checked to read a buffer of its tile.
+    bool isPut = llvm::any_of(uses.readers, [](Operation *reader) { return isa<air::ChannelPutOp>(reader); });
+    if (!get || get.getDst() != alloc || isPut || !isUsedBehind(alloc, get))
+      return;
+    Builder builder(get.getContext());
+    if (isWhole(alloc.getType(), getMixedValues(get.getStaticDstOffsets(), get.getDynamicDstOffsets(), builder),
+                getMixedValues(get.getStaticDstSizes(), get.getDynamicDstSizes(), builder),
+                getMixedValues(get.getStaticDstStrides(), get.getDynamicDstStrides(), builder)))
+      get->setAttr(kLent, builder.getUnitAttr());
+  }
+
+  /// Whether an access is all of a buffer, in its order.
+  static bool isWhole(MemRefType type, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                      ArrayRef<OpFoldResult> strides) {
+    if (!isRun(type, sizes, strides))
+      return false;
+    return sizes.empty() || (elementCount(type, sizes) == type.getNumElements() &&
+                             llvm::all_of(offsets, [](OpFoldResult at) { return getConstantIntValue(at) == 0; }));
   }
 
   static bool fillsAll(air::DmaMemcpyNdOp fill, MemRefType type) {
     Builder builder(fill.getContext());
     if (fill.getPadBefore() || fill.getPadAfter())
       return false;
-    auto sizes = getMixedValues(fill.getStaticDstSizes(), fill.getDynamicDstSizes(), builder);
-    auto strides = getMixedValues(fill.getStaticDstStrides(), fill.getDynamicDstStrides(), builder);
     auto srcType = dyn_cast<MemRefType>(fill.getSrc().getType());
     auto srcSizes = getMixedValues(fill.getStaticSrcSizes(), fill.getDynamicSrcSizes(), builder);
     auto srcStrides = getMixedValues(fill.getStaticSrcStrides(), fill.getDynamicSrcStrides(), builder);
-    if (!srcType || srcType.getElementType() != type.getElementType() || !isRun(type, sizes, strides) ||
-        !isRun(srcType, srcSizes, srcStrides))
-      return false;
-    if (sizes.empty())
-      return srcCount(srcType, srcSizes) == type.getNumElements();
-    int64_t count = 1;
-    for (OpFoldResult size : sizes)
-      count *= *getConstantIntValue(size);
-    return count == type.getNumElements() && srcCount(srcType, srcSizes) == count &&
-           llvm::all_of(getMixedValues(fill.getStaticDstOffsets(), fill.getDynamicDstOffsets(), builder),
-                        [](OpFoldResult offset) { return getConstantIntValue(offset) == 0; });
+    return srcType && srcType.getElementType() == type.getElementType() && isRun(srcType, srcSizes, srcStrides) &&
+           elementCount(srcType, srcSizes) == type.getNumElements() &&
+           isWhole(type, getMixedValues(fill.getStaticDstOffsets(), fill.getDynamicDstOffsets(), builder),
+                   getMixedValues(fill.getStaticDstSizes(), fill.getDynamicDstSizes(), builder),
+                   getMixedValues(fill.getStaticDstStrides(), fill.getDynamicDstStrides(), builder));
   }
 
-  static int64_t srcCount(MemRefType type, ArrayRef<OpFoldResult> sizes) {
+  static int64_t elementCount(MemRefType type, ArrayRef<OpFoldResult> sizes) {
     if (sizes.empty())
       return type.hasStaticShape() ? type.getNumElements() : -1;
     int64_t count = 1;

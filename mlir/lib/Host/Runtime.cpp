@@ -27,6 +27,7 @@ Type resultType(Service service, MLIRContext *context) {
   case Service::Leave:
     return IntegerType::get(context, 64);
   case Service::Alloc:
+  case Service::Lend:
     return pointerType(context);
   default:
     return {};

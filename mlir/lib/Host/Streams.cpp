@@ -145,7 +145,8 @@ private:
     for (const AccessDim &dim : access->dims)
       if (getConstantIntValue(dim.stride) == 0 && getConstantIntValue(dim.size) != 1)
         return get.emitError("AL0701: the destination of this get has stride 0: elements would overwrite each other");
-    return transfer(Service::Get, get, get.getChanName(), get.getIndices(), {}, *access, {});
+    Service service = tile && get->hasAttr(kLent) ? Service::Lend : Service::Get;
+    return transfer(service, get, get.getChanName(), get.getIndices(), {}, *access, {});
   }
 
   static SmallVector<int64_t> padding(std::optional<ArrayRef<int32_t>> before, std::optional<ArrayRef<int32_t>> after) {
@@ -176,8 +177,20 @@ private:
     OpBuilder builder(op);
     Location loc = op->getLoc();
     SmallVector<Value> arguments{runtime.address(builder, loc, site), access.start, runtime.array(builder, loc, words)};
-    finish(op, builder, service, arguments);
+    if (service == Service::Lend)
+      lend(cast<air::ChannelGetOp>(op), builder, arguments);
+    else
+      finish(op, builder, service, arguments);
     return success();
+  }
+
+  /// What reads the buffer, which all stands behind the get, reads where the service says.
+  void lend(air::ChannelGetOp get, OpBuilder &builder, ArrayRef<Value> arguments) {
+    Value buffer = get.getDst(), pointer = runtime.call(builder, get.getLoc(), Service::Lend, arguments);
+    Value lent = memrefFromPointer(builder, get.getLoc(), pointer, cast<MemRefType>(buffer.getType()));
+    get.erase();
+    // The cast is what tells the service of the buffer itself.
+    buffer.replaceUsesWithIf(lent, [](OpOperand &use) { return !isa<UnrealizedConversionCastOp>(use.getOwner()); });
   }
 
   static void appendDims(SmallVectorImpl<OpFoldResult> &words, const Access &access) {

@@ -67,9 +67,11 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub(super) fn from_raw(raw: &RawFault, buffers: &BufferSet, stack_bytes: usize) -> Fault {
+    pub(super) fn from_raw(raw: &RawFault, buffers: &BufferSet) -> Fault {
+        if let Some(stack_bytes) = raw.overflowed_bytes {
+            return Fault::StackOverflow { stack_bytes: stack_bytes as u64 };
+        }
         match raw.signal {
-            _ if raw.in_stack_guard => Fault::StackOverflow { stack_bytes: stack_bytes as u64 },
             libc::SIGFPE => Fault::Arithmetic,
             libc::SIGILL if is_trap(raw.instruction) => Fault::Trap,
             libc::SIGILL => Fault::IllegalInstruction,

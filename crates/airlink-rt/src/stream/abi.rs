@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 /// The version of everything in this file.
-pub(crate) const STREAM_ABI: u64 = 1;
+pub(crate) const STREAM_ABI: u64 = 2;
 
 /// A channel.
 #[repr(C)]
@@ -95,6 +95,7 @@ pub(crate) struct Services {
     pub enter: unsafe extern "C" fn(*const i64, i64),
     pub leave: unsafe extern "C" fn() -> i64,
     pub touch: unsafe extern "C" fn(*const RawSite, usize, *const i64, i64),
+    pub lend: unsafe extern "C" fn(*const RawSite, usize, *const i64) -> usize,
 }
 
 /// The words of an array in the ELF.

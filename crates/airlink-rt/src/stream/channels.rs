@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use aligned_vec::{AVec, ConstAlign};
+
 use super::Id;
 use super::abi::{self, RawChannel};
+use super::at_once::Near;
 use super::cursor::Cursor;
 use super::races::Clock;
 
@@ -68,11 +71,16 @@ pub(crate) struct Fifo {
     pub element_bytes: usize,
 }
 
+/// On cache lines of their own, as buffers are: code that reads them where they lie should not cross lines.
+pub(crate) type Bytes = AVec<u8, ConstAlign<64>>;
+
 /// Bytes in a FIFO, which several destinations may share.
 pub(crate) struct Piece {
-    pub bytes: Rc<Vec<u8>>,
+    pub bytes: Rc<Bytes>,
     /// What had happened when it was put, where races are looked for.
     pub sent: Option<Clock>,
+    /// Which destination it is for, said where it was put first: on a packet channel, the header that travels along.
+    pub tag: Option<u32>,
     pub at: usize,
 }
 
@@ -97,7 +105,7 @@ pub(crate) struct BadIndex {
 /// The memory of what FIFOs hold, and pieces of it that nobody holds any more, for those to come.
 #[derive(Default)]
 pub(crate) struct Spare {
-    list: Vec<Rc<Vec<u8>>>,
+    list: Vec<Rc<Bytes>>,
     pub held_bytes: u64,
 }
 
@@ -106,9 +114,9 @@ impl Spare {
     const COUNT: usize = 64;
     const BYTES: usize = 16 << 10;
 
-    /// A piece of what `fill` appends.
-    pub(crate) fn take(&mut self, bytes: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Rc<Vec<u8>> {
-        let mut piece = self.list.pop().unwrap_or_default();
+    /// A piece of what `fill` appends, with room for so many bytes.
+    pub(crate) fn take(&mut self, bytes: usize, fill: impl FnOnce(&mut Bytes)) -> Rc<Bytes> {
+        let mut piece = self.list.pop().unwrap_or_else(|| Rc::new(Bytes::new(64)));
         let content = Rc::make_mut(&mut piece);
         content.reserve_exact(bytes);
         fill(content);
@@ -117,7 +125,7 @@ impl Spare {
     }
 
     /// A FIFO is done with a piece; others may not be.
-    pub(crate) fn give_back(&mut self, mut piece: Rc<Vec<u8>>) {
+    pub(crate) fn give_back(&mut self, mut piece: Rc<Bytes>) {
         let Some(content) = Rc::get_mut(&mut piece) else { return };
         self.held_bytes -= content.len() as u64;
         if content.capacity() <= Spare::BYTES && self.list.len() < Spare::COUNT {
@@ -133,6 +141,10 @@ pub(crate) struct Channels {
     pub channels: Vec<Channel>,
     pub members: Vec<Member>,
     pub fifos: Vec<Fifo>,
+    /// One for each FIFO.
+    pub near: Vec<Near>,
+    /// How many of them are open.
+    pub open_count: usize,
 }
 
 /// More streams than any array of tiles has wires; a channel that asks for more is a mistake.
@@ -171,6 +183,7 @@ impl Channels {
         for number in 0..fifo_count {
             let member = self.channels[index].member_of(number as usize);
             lists[member - first_member].push(self.fifos.len());
+            self.near.push(Near::new());
             self.fifos.push(Fifo {
                 channel: index,
                 member,
@@ -235,10 +248,19 @@ impl Channels {
             (fifo.length_bytes, fifo.last_get, fifo.reader) = (0, 0, None);
             (fifo.got_bytes, fifo.element_bytes) = (0, 1);
         }
+        self.near.iter_mut().for_each(Near::reset);
+        self.open_count = 0;
     }
 }
 
 impl Channel {
+    /// Its extents, its first member and its first FIFO, where each member has one FIFO and there is no more to a transfer
+    /// than where it goes.
+    pub(crate) fn simple_ends(&self) -> Option<(&[i64], usize, usize)> {
+        let is_simple = !self.is_packet && !self.is_broadcast;
+        is_simple.then_some((&self.members, self.first_member, self.first_fifo))
+    }
+
     /// The row-major number of an index. Indices that are left out are 0.
     fn linear(&self, extents: &[i64], index: &[i64]) -> Result<usize, BadIndex> {
         let bad = || BadIndex { channel: self.name.clone(), index: index.to_vec(), extents: extents.to_vec() };

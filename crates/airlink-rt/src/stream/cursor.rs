@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use super::channels::Bytes;
+
 /// One run of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Run {
@@ -247,7 +249,7 @@ impl Cursor {
     ///
     /// # Safety
     /// The bytes ahead must be readable, and nobody may write them meanwhile.
-    pub(crate) unsafe fn gather(&mut self, out: &mut Vec<u8>, limit: usize) {
+    pub(crate) unsafe fn gather(&mut self, out: &mut Bytes, limit: usize) {
         let mut left = limit;
         while let Some(run) = self.run().filter(|_| left > 0) {
             let count = run.bytes().min(left);

@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 
+use super::at_once::{Now, Shortcuts};
 use super::channels::{Channels, Spare};
 use super::cursor::{Cursor, Pattern};
 use super::memory::{BadAccess, Memory, Right};
 use super::races::Races;
 use super::records::{Kind, Records, What};
 use super::relays::Relay;
-use super::scheduler::{Pools, Tile};
+use super::scheduler::{Next, Pools, Tile};
 use super::{Id, StreamFault, StreamOptions, abi};
 
 /// What one call of an ELF has under way.
@@ -27,6 +28,10 @@ pub(crate) struct Engine {
     pub runnable: VecDeque<usize>,
     /// The tile whose code runs; none for control code.
     pub current: Option<usize>,
+    /// What its transfers need of it at once.
+    pub now: Now,
+    /// Herds whose tiles have run, by what names them.
+    pub herd_names: Vec<usize>,
     pub control: Control,
     /// Members whose first putter may be able to go on.
     pub work: VecDeque<usize>,
@@ -40,6 +45,7 @@ pub(crate) struct Engine {
     pub races: Races,
     /// By the address of the site's table.
     pub sites: BTreeMap<usize, KnownSite>,
+    pub shortcuts: Shortcuts,
     /// The memory of what FIFOs hold.
     pub spare: Spare,
     pub sequence: u64,
@@ -49,6 +55,8 @@ pub(crate) struct Engine {
     pub launch: i64,
     pub pools: Pools,
     pub control_yielder: *const Yielder<(), ()>,
+    /// Who goes on, where that is known already.
+    pub decided: Option<Next>,
 }
 
 /// Control code, when it does not run.
@@ -125,6 +133,8 @@ impl Engine {
             tiles: Vec::new(),
             runnable: VecDeque::new(),
             current: None,
+            now: Now::default(),
+            herd_names: Vec::new(),
             control: Control::Runs,
             work: VecDeque::new(),
             scopes: Vec::new(),
@@ -133,6 +143,7 @@ impl Engine {
             relays: Vec::new(),
             races: Races::default(),
             sites: BTreeMap::new(),
+            shortcuts: Shortcuts::default(),
             spare: Spare::default(),
             sequence: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
@@ -140,12 +151,24 @@ impl Engine {
             launch: 0,
             pools: Pools::default(),
             control_yielder: std::ptr::null(),
+            decided: None,
         }
     }
 
     /// What FIFOs, buffers of segments and records take.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.spare.held_bytes + self.memory.block_bytes + RECORD_BYTES * self.records.pending as u64
+    }
+
+    /// A tile is about to run, or none.
+    pub(crate) fn set_current(&mut self, tile: Option<usize>) {
+        self.current = tile;
+        let is_fast = self.options.fifo_bytes.is_none() && !self.races.is_on;
+        self.now = tile.map_or_else(Now::default, |number| {
+            let tile = &self.tiles[number];
+            let scratch = tile.scratch.as_ref().map_or(0, |s| s.start());
+            Now { key: if is_fast { tile.key } else { 0 }, scratch }
+        });
     }
 
     pub(crate) fn fail(&mut self, fault: StreamFault) {
@@ -287,6 +310,7 @@ impl Engine {
 
     /// The end of a launch point: nothing may be left over.
     pub(crate) fn finish_point(&mut self) {
+        self.close_all();
         let left: Vec<(String, u64)> = (0..self.channels.fifos.len())
             .filter(|&f| self.channels.fifos[f].length_bytes > 0)
             .map(|f| {

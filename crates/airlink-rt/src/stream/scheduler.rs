@@ -1,13 +1,13 @@
 //! Coroutines: control code on the caller's stack of a call, each tile on one of its own.
 
 use std::ffi::c_void;
-use std::io;
+use std::rc::Rc;
 use std::time::Instant;
 
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::abi::{RawHerd, TileFunction};
-use super::channels::Writer;
+use super::channels::{Bytes, Writer};
 use super::engine::{Active, Control, Engine, HerdRun, with};
 use super::memory::Right;
 use super::scratch::{Scratch, ScratchPool};
@@ -20,18 +20,31 @@ const TILE_STACK_BYTES: usize = 256 << 10;
 
 type TileCoroutine = Coroutine<(), (), Exit, GuardedStack>;
 
+/// A coroutine that runs tiles to their ends, one after another. Only one that waits in the middle needs it for itself.
+pub(crate) struct Worker {
+    coroutine: TileCoroutine,
+    /// Addresses below its stack that nobody may touch, and the end of the stack.
+    stack: (std::ops::Range<usize>, usize),
+}
+
 /// One tile of a herd.
 pub(crate) struct Tile {
     pub herd: Id,
     pub site: *const RawHerd,
     pub x: i64,
     pub y: i64,
+    /// What names its herd.
+    pub name: usize,
+    /// Name and place in one word; 0 if they do not fit.
+    pub key: u64,
     /// Its code and frame, until it runs for the first time.
     start: Option<(TileFunction, usize)>,
-    coroutine: Option<TileCoroutine>,
-    guard: (std::ops::Range<usize>, usize),
+    /// Who runs it, while it waits.
+    worker: Option<Box<Worker>>,
     yielder: *const Yielder<(), ()>,
-    pub scratch: Option<Scratch>,
+    pub scratch: Option<Box<Scratch>>,
+    /// What it reads where it lies, by the get that it came with.
+    pub lent: Vec<(usize, Rc<Bytes>)>,
     /// The end of a channel that its call waits at: a FIFO for a get, a member for a put.
     pub waits_in: Option<WaitsIn>,
 }
@@ -135,7 +148,7 @@ fn turns<'s>(
 ) -> Option<Exit> {
     let mut exit = None;
     loop {
-        match with(Engine::next)? {
+        match with(|e| e.decided.take().unwrap_or_else(|| e.next()))? {
             Next::Control => match trap::resume(control, guard.clone(), ()) {
                 CoroutineResult::Yield(()) => {}
                 CoroutineResult::Return(Exit::Ok(done)) => {
@@ -157,29 +170,26 @@ fn turns<'s>(
     }
 }
 
-/// Lets a tile run until it waits or ends; the fault that ended it.
+/// Lets a tile, and those that start after it, run until one waits or there is something else to do; the fault that ended
+/// it.
 fn run_tile(number: usize) -> Option<trap::RawFault> {
-    let (mut coroutine, guard) = with(|e| {
-        if let Some((code, frame)) = e.tiles[number].start.take()
-            && let Err(error) = e.start_tile(number, code, frame)
-        {
-            e.fail(StreamFault::Stack(error.to_string()));
-            return None;
-        }
-        e.current = Some(number);
-        let tile = &mut e.tiles[number];
-        tile.coroutine.take().map(|c| (c, tile.guard.clone()))
-    })??;
-    let result = trap::resume(&mut coroutine, guard, ());
+    let mut worker = with(|e| e.worker_for(number))??;
+    let result = trap::resume(&mut worker.coroutine, worker.stack.clone(), ());
     with(|e| {
-        e.current = None;
-        match result {
-            CoroutineResult::Yield(()) => {
-                e.tiles[number].coroutine = Some(coroutine);
+        let tile = e.current;
+        e.set_current(None);
+        match (result, tile) {
+            (CoroutineResult::Yield(()), Some(tile)) => {
+                e.tiles[tile].worker = Some(worker);
                 None
             }
-            CoroutineResult::Return(exit) => {
-                e.tile_ended(number, coroutine.into_stack());
+            (CoroutineResult::Yield(()), None) => None,
+            (CoroutineResult::Return(exit), tile) => {
+                // One is left over after a fault only.
+                if let Some(tile) = tile {
+                    e.tile_ended(tile);
+                }
+                e.pools.stacks.push(worker.coroutine.into_stack());
                 exit.err()
             }
         }
@@ -187,7 +197,7 @@ fn run_tile(number: usize) -> Option<trap::RawFault> {
 }
 
 /// Who goes on.
-enum Next {
+pub(crate) enum Next {
     Control,
     Tile(usize),
     /// Nobody, or there is a fault.
@@ -216,7 +226,6 @@ impl Engine {
             }
             if self.control_can_go() {
                 self.control = Control::Runs;
-                self.current = None;
                 return Next::Control;
             }
             if let Some(tile) = self.pick() {
@@ -225,6 +234,7 @@ impl Engine {
             if self.control == Control::Done {
                 return Next::End;
             }
+            self.close_all();
             if self.control != Control::Yields && !self.repeat_relay() && !self.force() {
                 self.check_scratch();
                 self.report_deadlock();
@@ -292,7 +302,13 @@ impl Engine {
         }
         let frame = frame.into_boxed_slice();
         let words = frame.as_ptr() as usize;
+        let name = if table.symbol.is_null() { site as usize } else { table.symbol as usize };
         self.herds.insert(id, HerdRun { left, frame });
+        let known = self.herd_names.iter().position(|&known| known == name).unwrap_or_else(|| {
+            self.herd_names.push(name);
+            self.herd_names.len() - 1
+        });
+        let first_key = (known as u64 + 1) << 32;
         // Rows of tiles from the far end of a cascade on, so that who feeds others runs first.
         for y in (0..size.1).rev() {
             for x in 0..size.0 {
@@ -303,46 +319,76 @@ impl Engine {
                     site,
                     x,
                     y,
+                    name,
+                    key: if x < 1 << 16 && y < 1 << 16 { first_key | (y as u64) << 16 | x as u64 } else { 0 },
                     start: Some((code, words)),
-                    coroutine: None,
-                    guard: (0..0, 0),
+                    worker: None,
                     yielder: std::ptr::null(),
                     scratch: None,
+                    lent: Vec::new(),
                     waits_in: None,
                 });
             }
         }
     }
 
-    /// Lets a tile run for the first time. Its stack and its buffers come from the pools only now, so that the next one gets
-    /// them, warm, as soon as it has ended.
-    fn start_tile(&mut self, number: usize, code: TileFunction, frame: usize) -> io::Result<()> {
-        let stack = match self.pools.stacks.pop() {
-            Some(stack) => stack,
-            None => GuardedStack::new(TILE_STACK_BYTES)?,
+    /// Who runs a tile that can go on; none after a fault.
+    fn worker_for(&mut self, number: usize) -> Option<Box<Worker>> {
+        self.set_current(Some(number));
+        if self.tiles[number].start.is_none() {
+            return self.tiles[number].worker.take();
+        }
+        let stack = match self.pools.stacks.pop().map_or_else(|| GuardedStack::new(TILE_STACK_BYTES), Ok) {
+            Ok(stack) => stack,
+            Err(error) => {
+                self.fail(StreamFault::Stack(error.to_string()));
+                return None;
+            }
         };
-        let tile = &mut self.tiles[number];
-        tile.guard = (stack.guard(), stack.end());
-        // SAFETY: a table of an ELF that is open.
-        tile.scratch = unsafe { self.pools.scratch.take(tile.site) };
-        let block = tile.scratch.as_ref().map_or(0, Scratch::start);
-        let (x, y) = (tile.x, tile.y);
         let body = move |yielder: &Yielder<(), ()>, ()| {
-            with(|e| e.tiles[number].yielder = yielder);
             trap::keep_link();
-            // SAFETY: the function has this type by the layout of the herd's table; the frame and the block of scratch
-            // memory stay until the tile has ended.
-            unsafe { code(frame as *const i64, block as *mut c_void, x, y) };
+            while let Some((code, frame, block, x, y)) = with(|e| e.start_tile(yielder)).flatten() {
+                // SAFETY: the function has this type by the layout of the herd's table; the frame and the block of scratch
+                // memory stay until the tile has ended.
+                unsafe { code(frame as *const i64, block as *mut c_void, x, y) };
+                with(Engine::go_on);
+            }
             Exit::Ok(Completed { code: 0, nanoseconds: 0 })
         };
-        tile.coroutine = Some(Coroutine::with_stack(stack, body));
-        Ok(())
+        let around = (stack.guard(), stack.end());
+        Some(Box::new(Worker { coroutine: Coroutine::with_stack(stack, body), stack: around }))
     }
 
-    fn tile_ended(&mut self, number: usize, stack: GuardedStack) {
-        self.pools.stacks.push(stack);
+    /// What the worker of the current tile calls; none if that is no new tile. Its buffers come from the pool only now, so
+    /// that the next one gets them, warm, as soon as it has ended.
+    fn start_tile(&mut self, yielder: *const Yielder<(), ()>) -> Option<(TileFunction, usize, usize, i64, i64)> {
+        let tile = &mut self.tiles[self.current?];
+        let (code, frame) = tile.start.take()?;
+        // SAFETY: a table of an ELF that is open.
+        tile.scratch = unsafe { self.pools.scratch.take(tile.site) };
+        tile.yielder = yielder;
+        let (x, y) = (tile.x, tile.y);
+        self.set_current(self.current);
+        Some((code, frame, self.now.scratch, x, y))
+    }
+
+    /// The current tile has ended. If a new one is to go on next, its worker takes that; to switch would take longer than
+    /// many a tile runs.
+    fn go_on(&mut self) {
+        if let Some(number) = self.current {
+            self.set_current(None);
+            self.tile_ended(number);
+        }
+        match self.next() {
+            Next::Tile(number) if self.tiles[number].start.is_some() => self.set_current(Some(number)),
+            other => self.decided = Some(other),
+        }
+    }
+
+    fn tile_ended(&mut self, number: usize) {
         let tile = &mut self.tiles[number];
         let herd = tile.herd;
+        tile.lent.drain(..).for_each(|(_, piece)| self.spare.give_back(piece));
         self.races.end_tile(number, herd);
         if let Some(scratch) = tile.scratch.take() {
             self.pools.scratch.give_back(scratch);
@@ -359,7 +405,7 @@ impl Engine {
     /// After a fault: what tiles have left on their stacks.
     fn drop_tiles(&mut self) {
         for tile in &mut self.tiles {
-            if let Some(mut coroutine) = tile.coroutine.take() {
+            if let Some(mut coroutine) = tile.worker.take().map(|w| w.coroutine) {
                 // SAFETY: what is left on the stack are frames of ELF code and of our services, which hold nothing that
                 // must be dropped.
                 unsafe { coroutine.force_reset() };
@@ -373,14 +419,10 @@ impl Engine {
 
     /// Who runs: the tile, by what it is in its herd.
     pub(crate) fn writer(&self) -> Writer {
-        match self.current.and_then(|t| self.tiles.get(t)) {
-            Some(tile) => {
-                // SAFETY: a table of an ELF that is open.
-                let symbol = unsafe { (*tile.site).symbol };
-                let herd = if symbol.is_null() { tile.site as usize } else { symbol as usize };
-                Writer::Tile { herd, x: tile.x, y: tile.y }
-            }
-            None => Writer::Control,
-        }
+        self.current.and_then(|t| self.tiles.get(t)).map_or(Writer::Control, |tile| Writer::Tile {
+            herd: tile.name,
+            x: tile.x,
+            y: tile.y,
+        })
     }
 }

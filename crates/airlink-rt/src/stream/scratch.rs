@@ -20,14 +20,14 @@ pub(crate) struct Scratch {
 
 /// Blocks that no tile uses, by herd.
 #[derive(Default)]
-pub(crate) struct ScratchPool(BTreeMap<usize, Vec<Scratch>>);
+pub(crate) struct ScratchPool(BTreeMap<usize, Vec<Box<Scratch>>>);
 
 impl ScratchPool {
     /// A block for a tile of `site`; none if its buffers need none.
     ///
     /// # Safety
     /// `site` must point to a table of an ELF that is open for as long as the block is used.
-    pub(crate) unsafe fn take(&mut self, site: *const RawHerd) -> Option<Scratch> {
+    pub(crate) unsafe fn take(&mut self, site: *const RawHerd) -> Option<Box<Scratch>> {
         // SAFETY: by the promise above.
         let size_bytes = usize::try_from(unsafe { (*site).scratch_bytes }).ok().filter(|&n| n > 0)?;
         if let Some(scratch) = self.0.get_mut(&(site as usize)).and_then(Vec::pop) {
@@ -35,7 +35,7 @@ impl ScratchPool {
         }
         let bytes = vec![0u8; size_bytes + ALIGNMENT];
         let start = (bytes.as_ptr() as usize).next_multiple_of(ALIGNMENT);
-        let mut scratch = Scratch { site, bytes, start, size_bytes };
+        let mut scratch = Box::new(Scratch { site, bytes, start, size_bytes });
         let zones: Vec<Range<usize>> = scratch.zones().map(|(zone, ..)| zone).collect();
         for at in zones.into_iter().flatten() {
             let offset = at - scratch.bytes.as_ptr() as usize;
@@ -44,13 +44,13 @@ impl ScratchPool {
         Some(scratch)
     }
 
-    pub(crate) fn give_back(&mut self, scratch: Scratch) {
+    pub(crate) fn give_back(&mut self, scratch: Box<Scratch>) {
         self.0.entry(scratch.site as usize).or_default().push(scratch);
     }
 
     /// The first zone of any block that is not as it was.
     pub(crate) fn damage(&self) -> Option<LocalDamage> {
-        self.0.values().flatten().find_map(Scratch::damage)
+        self.0.values().flatten().find_map(|s| s.damage())
     }
 
     /// Forgets the blocks of an ELF that may be closed.

@@ -32,6 +32,7 @@ pub(crate) static SERVICES: Services = Services {
     enter,
     leave,
     touch,
+    lend,
 };
 
 /// Gives the turn away for good: what the fault leaves on this stack is never looked at again.
@@ -76,6 +77,17 @@ unsafe extern "C" fn get(site: *const RawSite, start: usize, words: *const i64, 
     unsafe { transfer(site, start, words, tokens, count, false) }
 }
 
+/// A get of a tile into a buffer that it only reads; where the data lies.
+unsafe extern "C" fn lend(site: *const RawSite, start: usize, words: *const i64) -> usize {
+    // SAFETY: called by an ELF with its own tables.
+    if let Some(place) = with(|e| unsafe { e.lend(site, words) }).flatten() {
+        return place;
+    }
+    // SAFETY: as above.
+    unsafe { transfer(site, start, words, std::ptr::null(), 0, false) };
+    start
+}
+
 /// # Safety
 /// The arguments must be those of a call by an ELF that is open.
 unsafe fn transfer(
@@ -87,7 +99,7 @@ unsafe fn transfer(
     is_put: bool,
 ) -> i64 {
     // SAFETY: by the promise above.
-    if with(|e| e.current.is_some() && unsafe { e.at_once(site, start, words, is_put) }) == Some(true) {
+    if with(|e| unsafe { e.at_once(site, start, words, is_put) }) == Some(true) {
         return 0;
     }
     let issued = with(|e| {

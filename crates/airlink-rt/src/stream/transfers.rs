@@ -149,6 +149,9 @@ impl Engine {
 
     pub(crate) fn add_putter(&mut self, who: Who, transfer: &Transfer, cursor: Cursor, site: &RawSite) {
         self.sequence += 1;
+        for fifo in self.channels.members[transfer.end].destinations.clone().iter() {
+            self.close(*fifo);
+        }
         let member = &mut self.channels.members[transfer.end];
         member.putters.push_back(Putter {
             who,
@@ -172,6 +175,7 @@ impl Engine {
 
     pub(crate) fn add_getter(&mut self, who: Who, fifo: usize, cursor: Cursor, site: &RawSite) {
         let element_bytes = site.element_bytes as usize;
+        self.close(fifo);
         self.channels.fifos[fifo].getters.push_back(Getter { who, cursor, place: site.place, element_bytes });
         self.deliver(fifo);
         let fifo = &self.channels.fifos[fifo];
@@ -294,7 +298,7 @@ impl Engine {
         }
         member.put_bytes += count as u64;
         if let [fifo] = fifos
-            && self.channels.fifos[*fifo].pieces.is_empty()
+            && self.channels.fifos[*fifo].length_bytes == 0
             && let Some(getter) = self.channels.fifos[*fifo].getters.front_mut()
         {
             // SAFETY: both sides were checked when they were issued or called, and their owners wait.
@@ -324,7 +328,7 @@ impl Engine {
         for &fifo in fifos {
             let fifo = &mut self.channels.fifos[fifo];
             fifo.length_bytes += bytes.len();
-            fifo.pieces.push_back(Piece { bytes: bytes.clone(), sent: sent.clone(), at: 0 });
+            fifo.pieces.push_back(Piece { bytes: bytes.clone(), sent: sent.clone(), tag: None, at: 0 });
         }
     }
 

@@ -71,7 +71,9 @@ unsafe fn end_coroutine(signal: libc::c_int, info: &libc::siginfo_t, mut context
         access: context.access(signal),
         address: address.map(|a| a as u64),
         instruction: context.instruction(),
-        in_stack_guard: address.is_some_and(|a| record.stack_guard.contains(&a)),
+        overflowed_bytes: address
+            .filter(|a| record.stack_guard.contains(a))
+            .map(|_| record.stack_base - record.stack_guard.end),
     };
     // SAFETY: the coroutine was interrupted, and the registers go into its context. What the
     // coroutine leaves behind are frames of ELF code, which have nothing to drop; the memory it wrote to is reached by

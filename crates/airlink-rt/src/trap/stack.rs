@@ -21,10 +21,6 @@ impl GuardedStack {
         Ok(GuardedStack { mapping: Mapping::new(size_bytes, size_bytes)? })
     }
 
-    pub(crate) fn size_bytes(&self) -> usize {
-        self.mapping.run_bytes()
-    }
-
     /// One past the last byte.
     pub(crate) fn end(&self) -> usize {
         self.mapping.run() as usize + self.mapping.run_bytes()

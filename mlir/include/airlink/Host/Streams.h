@@ -13,10 +13,15 @@ namespace airlink::host {
 using namespace mlir;
 
 /// The version of the tables and services below.
-constexpr int64_t kStreamAbi = 1;
+constexpr int64_t kStreamAbi = 2;
 
 /// What an ELF asks of the run time, in the order of the service table, behind its version and its size.
-enum class Service : int32_t { Begin, End, Put, Get, Copy, Herd, Alloc, Free, Join, Fence, Settle, Enter, Leave, Touch, Count };
+enum class Service : int32_t {
+  Begin, End, Put, Get, Copy, Herd, Alloc, Free, Join, Fence, Settle, Enter, Leave, Touch, Lend, Count
+};
+
+/// Marks a get of a tile whose buffer may lie where the data is.
+constexpr llvm::StringLiteral kLent = "airlink.lent";
 
 /// A word of a constant table: a number, or the address of another table.
 using Word = std::variant<int64_t, LLVM::GlobalOp>;
