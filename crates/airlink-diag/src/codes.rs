@@ -168,6 +168,7 @@ codes! {
     AL0723 "transfer outside of its buffer"
     AL0724 "one stream, several users in no order"
     AL0725 "tiles race for memory"
+    AL0729 "packets for several destinations in one transfer"
 
     // AL073: NPU ELFs, read and linked.
     AL0730 "not an NPU ELF that can be read"

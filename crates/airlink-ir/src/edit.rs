@@ -7,7 +7,9 @@ use airlink_mlir_sys as sys;
 use melior::ir::attribute::AttributeLike;
 use melior::ir::block::BlockLike;
 use melior::ir::operation::{OperationLike, OperationMutLike, OperationRefMut};
-use melior::ir::{Attribute, BlockRef, Module, Operation, OperationRef, RegionLike, RegionRef, Type, TypeLike, Value, ValueLike};
+use melior::ir::{
+    Attribute, BlockRef, Module, Operation, OperationRef, RegionLike, RegionRef, Type, TypeLike, Value, ValueLike,
+};
 use mlir_sys as m;
 
 use crate::attr;

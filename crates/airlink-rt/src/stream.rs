@@ -17,6 +17,7 @@ mod cursor;
 mod deadlock;
 mod engine;
 mod memory;
+mod packets;
 mod races;
 mod records;
 mod relays;

@@ -9,6 +9,7 @@ use super::Id;
 use super::abi::{self, RawChannel};
 use super::at_once::Near;
 use super::cursor::Cursor;
+use super::packets::Received;
 use super::races::Clock;
 
 /// Who moves data through an end of a channel.
@@ -27,6 +28,8 @@ pub(crate) struct Putter {
     pub place: *const std::ffi::c_char,
     /// The one destination that gets it; all if none.
     pub only: Option<usize>,
+    /// What its data is marked with on its way.
+    pub tag: Option<u32>,
     pub element_bytes: usize,
     /// Nothing else can go on: goes into the FIFOs although nobody asks for it yet.
     pub is_forced: bool,
@@ -40,6 +43,9 @@ pub(crate) struct Getter {
     pub cursor: Cursor,
     pub place: *const std::ffi::c_char,
     pub element_bytes: usize,
+    /// Where it goes to, in a memtile.
+    pub bytes: Option<(usize, usize)>,
+    pub received: Received,
 }
 
 pub(crate) struct Member {

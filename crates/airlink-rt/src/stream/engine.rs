@@ -10,6 +10,7 @@ use super::at_once::{Now, Shortcuts};
 use super::channels::{Channels, Spare};
 use super::cursor::{Cursor, Pattern};
 use super::memory::{BadAccess, Memory, Right};
+use super::packets::Packets;
 use super::races::Races;
 use super::records::{Kind, Records, What};
 use super::relays::Relay;
@@ -46,6 +47,7 @@ pub(crate) struct Engine {
     /// By the address of the site's table.
     pub sites: BTreeMap<usize, KnownSite>,
     pub shortcuts: Shortcuts,
+    pub packets: Packets,
     /// The memory of what FIFOs hold.
     pub spare: Spare,
     pub sequence: u64,
@@ -144,6 +146,7 @@ impl Engine {
             races: Races::default(),
             sites: BTreeMap::new(),
             shortcuts: Shortcuts::default(),
+            packets: Packets::default(),
             spare: Spare::default(),
             sequence: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
@@ -269,6 +272,8 @@ impl Engine {
             }
             Kind::Herd { site, code, size, frame } => self.start_herd(id, site, code, size, frame),
             Kind::Free(base) => {
+                let end = self.memory.get(base).map_or(base, |o| o.base + o.size_bytes);
+                self.packets.write((base, end), None);
                 self.memory.release(base);
                 self.records.complete(id);
             }
@@ -277,6 +282,7 @@ impl Engine {
     }
 
     fn copy(&mut self, to: (usize, Rc<Pattern>), from: (usize, Rc<Pattern>)) {
+        self.packets.write(to.1.hull(to.0), None);
         let (target, source) = (self.memory.real(to.0), self.memory.real(from.0));
         let mut source = Cursor::new(from.1, source);
         let mut target = Cursor::new(to.1, target);
@@ -332,6 +338,7 @@ impl Engine {
         self.races.clear();
         self.records.keeps_waits = false;
         self.memory.release_locals();
+        self.packets.clear();
         if let Some(damage) = self.memory.damage.take() {
             self.fail(StreamFault::Damage(damage));
         }

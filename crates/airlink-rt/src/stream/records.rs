@@ -17,8 +17,8 @@ pub(crate) struct Transfer {
     pub pattern: Rc<Pattern>,
     /// The member of a put, the FIFO of a get.
     pub end: usize,
-    /// The one destination of a put.
-    pub only: Option<usize>,
+    /// The consumer that a put of a packet names.
+    pub destination: Option<u32>,
 }
 
 pub(crate) enum Kind {

@@ -34,7 +34,7 @@ impl Step {
         let is_same = |a: &Transfer, b: &Transfer| {
             a.site == b.site
                 && a.start - self.object == b.start - other.object
-                && (a.end, a.only) == (b.end, b.only)
+                && (a.end, a.destination) == (b.end, b.destination)
                 && a.pattern == b.pattern
         };
         is_same(&self.get, &other.get)

@@ -42,6 +42,8 @@ pub enum StreamFault {
     Access { what: String, place: String },
     /// Two who put into, or get from, one stream in no order.
     Shared { stream: String, end: &'static str, first: String, second: String, place: String },
+    /// One transfer of packets for several destinations, or with and without one.
+    Mixed { stream: String, first: Option<u32>, second: Option<u32>, place: String },
     /// Two tiles touch the same bytes in no order, and one of them writes.
     Race {
         object: String,
@@ -72,6 +74,7 @@ impl StreamFault {
             | StreamFault::Index { place, .. }
             | StreamFault::Access { place, .. }
             | StreamFault::Shared { place, .. }
+            | StreamFault::Mixed { place, .. }
             | StreamFault::Race { place, .. }
             | StreamFault::TooLarge { place } => place,
             StreamFault::Damage(_) | StreamFault::Stack(_) => "",
@@ -106,6 +109,11 @@ impl fmt::Display for StreamFault {
             StreamFault::Access { what, .. } => write!(f, "{what}"),
             StreamFault::Shared { stream, end, first, second, .. } => {
                 write!(f, "{end} {stream} in {first} and in {second}, in no order")
+            }
+            StreamFault::Mixed { stream, first, second, .. } => {
+                let name = |tag: &Option<u32>| tag.map_or("none".to_string(), |n| n.to_string());
+                let (first, second) = (name(first), name(second));
+                write!(f, "moves packets for destinations {first} and {second} in one transfer of {stream}")
             }
             StreamFault::Race { object, bytes, writer, other, both_write: true, .. } => {
                 write!(f, "writes the same {bytes} bytes of {object} in {writer} and in {other}, in no order")

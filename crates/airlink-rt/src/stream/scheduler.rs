@@ -292,6 +292,10 @@ impl Engine {
         // SAFETY: as above.
         for access in unsafe { abi::words(table.accesses, table.access_count) } {
             if let Some(word) = frame.get_mut(access.word as usize) {
+                if let Some(written) = self.herd_access(*word as usize, access.bytes, access.usage).filter(|t| t.writes)
+                {
+                    self.packets.write(written.hull, None);
+                }
                 *word = self.memory.real(*word as usize) as i64;
             }
         }

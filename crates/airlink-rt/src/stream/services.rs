@@ -161,7 +161,7 @@ impl Engine {
             }
             false => {
                 self.tiles[tile].waits_in = Some(WaitsIn::Get(transfer.end));
-                self.add_getter(Who::Tile(tile), transfer.end, cursor, site);
+                self.add_getter(Who::Tile(tile), transfer.end, cursor, None, site);
             }
         }
         self.pump();
@@ -271,7 +271,7 @@ unsafe extern "C" fn herd(
 
 impl Engine {
     /// What a herd does to a buffer of the outside; nothing if it does not touch it.
-    fn herd_access(&self, start: usize, bytes: i64, usage: i64) -> Option<Touched> {
+    pub(crate) fn herd_access(&self, start: usize, bytes: i64, usage: i64) -> Option<Touched> {
         let base = self.memory.find(start).filter(|_| usage != 0)?;
         let end = self.memory.get(base).map(|o| o.base + o.size_bytes)?;
         let reach = usize::try_from(bytes).map_or(end, |b| start.saturating_add(b).min(end));

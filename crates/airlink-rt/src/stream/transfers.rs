@@ -6,6 +6,7 @@ use super::abi::{self, RawSite};
 use super::channels::{Getter, Piece, Putter, Who, Writer};
 use super::cursor::{Cursor, Pattern};
 use super::engine::{Engine, KnownSite, Via};
+use super::packets::Received;
 use super::records::{Kind, Transfer, What};
 use super::{Id, StreamFault};
 
@@ -51,20 +52,18 @@ impl Engine {
                 return None;
             }
         };
-        let only = match destination.first() {
+        let destination = match destination.first().map(|&number| u32::try_from(number)) {
             None => None,
-            Some(&number) => {
-                let destinations = &self.channels.members[end].destinations;
-                let Some(&fifo) = usize::try_from(number).ok().and_then(|n| destinations.get(n)) else {
-                    let (index, extents) = (vec![number], vec![destinations.len() as i64]);
-                    let channel = self.channels.channels[channel].name.clone();
-                    self.fail(StreamFault::Index { channel, index, extents, place: place() });
-                    return None;
-                };
-                Some(fifo)
+            Some(Ok(number)) => Some(number),
+            Some(Err(_)) => {
+                let (index, extents) =
+                    (destination.to_vec(), vec![self.channels.members[end].destinations.len() as i64]);
+                let channel = self.channels.channels[channel].name.clone();
+                self.fail(StreamFault::Index { channel, index, extents, place: place() });
+                return None;
             }
         };
-        Some(Transfer { site, start, pattern, end, only })
+        Some(Transfer { site, start, pattern, end, destination })
     }
 
     /// The pattern and the channel of a put or get whose sizes and strides are `words`. Most use the same ones each time;
@@ -148,6 +147,7 @@ impl Engine {
     }
 
     pub(crate) fn add_putter(&mut self, who: Who, transfer: &Transfer, cursor: Cursor, site: &RawSite) {
+        let Some((only, tag)) = self.route(transfer) else { return };
         self.sequence += 1;
         for fifo in self.channels.members[transfer.end].destinations.clone().iter() {
             self.close(*fifo);
@@ -157,7 +157,8 @@ impl Engine {
             who,
             cursor,
             place: site.place,
-            only: transfer.only,
+            only,
+            tag,
             element_bytes: site.element_bytes as usize,
             is_forced: false,
             sequence: self.sequence,
@@ -170,13 +171,22 @@ impl Engine {
         let site = unsafe { &*transfer.site };
         let start = self.memory.real(transfer.start);
         let cursor = Cursor::new(transfer.pattern.clone(), start);
-        self.add_getter(Who::Record(id), transfer.end, cursor, site);
+        let bytes = transfer.pattern.hull(transfer.start);
+        self.add_getter(Who::Record(id), transfer.end, cursor, Some(bytes), site);
     }
 
-    pub(crate) fn add_getter(&mut self, who: Who, fifo: usize, cursor: Cursor, site: &RawSite) {
-        let element_bytes = site.element_bytes as usize;
+    /// `bytes` are those of a memtile's buffer, where a packet lies that may go on from there.
+    pub(crate) fn add_getter(
+        &mut self,
+        who: Who,
+        fifo: usize,
+        cursor: Cursor,
+        bytes: Option<(usize, usize)>,
+        site: &RawSite,
+    ) {
+        let (place, element_bytes, received) = (site.place, site.element_bytes as usize, Received::Nothing);
         self.close(fifo);
-        self.channels.fifos[fifo].getters.push_back(Getter { who, cursor, place: site.place, element_bytes });
+        self.channels.fifos[fifo].getters.push_back(Getter { who, cursor, place, element_bytes, bytes, received });
         self.deliver(fifo);
         let fifo = &self.channels.fifos[fifo];
         if !fifo.getters.is_empty() {
@@ -191,6 +201,7 @@ impl Engine {
             let Some(getter) = fifo.getters.front_mut() else { return };
             while let Some(piece) = fifo.pieces.front_mut().filter(|_| getter.cursor.left() > 0) {
                 self.races.receive(getter.who, piece.sent.as_ref());
+                getter.received.add(piece.tag);
                 let bytes = &piece.bytes[piece.at..];
                 // SAFETY: what a get writes was checked when it was issued or called, and its owner waits.
                 let count = unsafe { getter.cursor.scatter(bytes) };
@@ -206,9 +217,14 @@ impl Engine {
             if getter.cursor.left() > 0 {
                 return;
             }
-            let who = getter.who;
+            let (who, bytes, received, place) = (getter.who, getter.bytes, getter.received, getter.place);
             fifo.getters.pop_front();
             let member = fifo.member;
+            if let Some(bytes) = bytes
+                && !self.keep_packet(number, bytes, received, place)
+            {
+                return;
+            }
             // There is room again.
             if !self.channels.members[member].putters.is_empty() {
                 self.work.push_back(member);
@@ -305,6 +321,7 @@ impl Engine {
             let moved = unsafe { putter.cursor.move_to(&mut getter.cursor, count) };
             let sent = self.races.send(putter.who);
             self.races.receive(getter.who, sent.as_ref());
+            getter.received.add(putter.tag);
             self.channels.fifos[*fifo].got_bytes += moved as u64;
             let rest = count - moved;
             if rest > 0 {
@@ -324,11 +341,11 @@ impl Engine {
         let Some(putter) = self.channels.members[number].putters.front_mut() else { return };
         // SAFETY: what a put reads was checked when it was issued or called, and its owner waits.
         let bytes = self.spare.take(count, |bytes| unsafe { putter.cursor.gather(bytes, count) });
-        let sent = self.races.send(putter.who);
+        let (sent, tag) = (self.races.send(putter.who), putter.tag);
         for &fifo in fifos {
             let fifo = &mut self.channels.fifos[fifo];
             fifo.length_bytes += bytes.len();
-            fifo.pieces.push_back(Piece { bytes: bytes.clone(), sent: sent.clone(), tag: None, at: 0 });
+            fifo.pieces.push_back(Piece { bytes: bytes.clone(), sent: sent.clone(), tag, at: 0 });
         }
     }
 

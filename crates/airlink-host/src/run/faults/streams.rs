@@ -69,6 +69,9 @@ fn code_and_remedy(fault: &StreamFault) -> (Code, &'static str) {
         StreamFault::Shared { .. } => {
             (codes::AL0724, "give each of them a stream of its own, or broadcast to them: `broadcast_shape`")
         }
+        StreamFault::Mixed { .. } => {
+            (codes::AL0729, "move one packet at a time: transfers of as many elements as the put with `dest` has")
+        }
         StreamFault::Race { .. } => {
             (codes::AL0725, "give each tile bytes of its own, or let one wait for an element that the other puts")
         }
