@@ -126,10 +126,22 @@ private:
         put, put.getSrc(), getMixedValues(put.getStaticSrcOffsets(), put.getDynamicSrcOffsets(), builder),
         getMixedValues(put.getStaticSrcSizes(), put.getDynamicSrcSizes(), builder),
         getMixedValues(put.getStaticSrcStrides(), put.getDynamicSrcStrides(), builder));
-    if (failed(access))
+    if (failed(access) || failed(checkHeader(put, access->type)))
       return failure();
     return transfer(Service::Put, put, put.getChanName(), put.getIndices(), put.getDest(), *access,
                     padding(put.getPadBefore(), put.getPadAfter()));
+  }
+
+  /// A core may write the header of a packet into its data itself, as a number that the channel names. What such a packet is
+  /// for, only the NPU's switches can tell.
+  static LogicalResult checkHeader(air::ChannelPutOp put, MemRefType source) {
+    auto channel = SymbolTable::lookupNearestSymbolFrom<air::ChannelOp>(put, put.getChanNameAttr());
+    auto ids = channel ? channel->getAttrOfType<ArrayAttr>("packet_ids") : ArrayAttr();
+    if (!ids || ids.size() < 2 || put.getDest() || memorySpace(source) != 2)
+      return success();
+    return put.emitError("AL0701: channel `@") << put.getChanName() << "` has " << ids.size()
+           << " `packet_ids`, and this put from L1 has no `dest`: the host target cannot read the header that the core "
+              "writes";
   }
 
   LogicalResult lowerGet(air::ChannelGetOp get) {
@@ -219,6 +231,9 @@ private:
 
   /// Copies of a tile are plain code. Builds that look for mistakes say before each what it touches outside of L1.
   LogicalResult lowerInTile(Operation *op) {
+    if (auto copy = dyn_cast<memref::CopyOp>(op); copy && poison)
+      return failure(failed(touchAll(op, copy.getTarget(), /*writes=*/true)) ||
+                     failed(touchAll(op, copy.getSource(), /*writes=*/false)));
     auto dma = dyn_cast<air::DmaMemcpyNdOp>(op);
     if (!dma || !poison)
       return success();
@@ -234,6 +249,12 @@ private:
     return touch(op, dma.getSrc(), getMixedValues(dma.getStaticSrcOffsets(), dma.getDynamicSrcOffsets(), builder),
                  getMixedValues(dma.getStaticSrcSizes(), dma.getDynamicSrcSizes(), builder),
                  getMixedValues(dma.getStaticSrcStrides(), dma.getDynamicSrcStrides(), builder), /*writes=*/false);
+  }
+
+  LogicalResult touchAll(Operation *op, Value buffer, bool writes) {
+    if (memorySpace(cast<MemRefType>(buffer.getType())) == 2)
+      return success();
+    return touch(op, buffer, {}, {}, {}, writes);
   }
 
   LogicalResult touch(Operation *op, Value buffer, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,

@@ -5,8 +5,10 @@
 //! ahead, each with its own buffer, without using more memory than is in use at a time.
 
 use std::collections::BTreeMap;
+use std::ffi::c_char;
 use std::rc::Rc;
 
+use super::abi;
 use super::cursor::Pattern;
 use super::{Id, Records};
 use crate::buffer::{is_margin, margin_byte};
@@ -36,10 +38,28 @@ pub(crate) struct Object {
     block: Option<Block>,
     poison: Option<u8>,
     pub(crate) right: Right,
-    /// For messages: an argument's name, or level and type of a buffer.
-    pub(crate) name: LocalName,
+    name: Name,
     accesses: Vec<Access>,
-    is_local: bool,
+}
+
+/// What messages call an object. Texts of buffers are read only then: there are buffers by the thousand.
+#[derive(Clone, Debug)]
+enum Name {
+    Argument(String),
+    /// A text of the ELF, which is open.
+    Local(*const c_char),
+}
+
+impl Name {
+    fn local(&self) -> LocalName {
+        match self {
+            // SAFETY: by the promise of the variant.
+            Name::Local(text) => LocalName::parse(&unsafe { abi::text(*text) }),
+            Name::Argument(name) => {
+                LocalName { level: "L3".into(), ty: name.clone(), owner: String::new(), kernels: String::new() }
+            }
+        }
+    }
 }
 
 /// What an operation that is not done yet does to an object.
@@ -75,7 +95,7 @@ impl Block {
         (self.start - FRONT_BYTES..self.start, end..end + BACK_BYTES)
     }
 
-    fn damage(&self, name: &LocalName) -> Option<LocalDamage> {
+    fn damage(&self, name: &Name) -> Option<LocalDamage> {
         let base = self.bytes.as_ptr() as usize;
         let is_damaged = |at: &usize| self.bytes[*at - base] != margin_byte(*at);
         let (front, back) = self.zones();
@@ -91,7 +111,7 @@ impl Block {
         };
         Some(LocalDamage {
             launch: None,
-            buffer: name.clone(),
+            buffer: name.local(),
             side,
             reach_bytes: reach as u64,
             is_open_ended: reach == zone,
@@ -135,15 +155,13 @@ impl Memory {
 
     /// Registers an argument. One that lies in another one is part of that.
     pub(crate) fn add_argument(&mut self, name: &str, base: usize, size_bytes: usize, right: Right) {
-        let name = LocalName { level: "L3".into(), ty: name.into(), owner: String::new(), kernels: String::new() };
         if let Some(object) = self.find(base).and_then(|b| self.objects.get_mut(&b)) {
             object.size_bytes = object.size_bytes.max(base + size_bytes - object.base);
             return;
         }
-        self.insert(base, size_bytes, Some(base), None, right, name, false);
+        self.insert(base, size_bytes, Some(base), None, right, Name::Argument(name.to_string()));
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the fields of one object")]
     fn insert(
         &mut self,
         base: usize,
@@ -151,26 +169,27 @@ impl Memory {
         real: Option<usize>,
         poison: Option<u8>,
         right: Right,
-        name: LocalName,
-        is_local: bool,
+        name: Name,
     ) {
         let accesses = Vec::new();
-        let object = Object { base, size_bytes, real, block: None, poison, right, name, accesses, is_local };
+        let object = Object { base, size_bytes, real, block: None, poison, right, name, accesses };
         self.objects.insert(base, object);
     }
 
-    /// A new buffer of a segment. `needs_address`: code touches it, not only transfers.
+    /// A new buffer of a segment, with a text of the ELF that says what it is. `needs_address`: code touches it, not only
+    /// transfers.
     pub(crate) fn allocate(
         &mut self,
-        name: LocalName,
+        text: *const c_char,
         size_bytes: usize,
         poison: Option<u8>,
         needs_address: bool,
     ) -> usize {
+        let name = Name::Local(text);
         if needs_address {
             let block = self.block(size_bytes, poison);
             let start = block.start;
-            self.insert(start, size_bytes, Some(start), poison, Right::Write, name, true);
+            self.insert(start, size_bytes, Some(start), poison, Right::Write, name);
             if let Some(object) = self.objects.get_mut(&start) {
                 object.block = Some(block);
             }
@@ -178,7 +197,7 @@ impl Memory {
         }
         let base = self.next_virtual;
         self.next_virtual = self.next_virtual.wrapping_add((size_bytes + (4 << 10)).next_multiple_of(4 << 10));
-        self.insert(base, size_bytes, None, poison, Right::Write, name, true);
+        self.insert(base, size_bytes, None, poison, Right::Write, name);
         base
     }
 
@@ -308,7 +327,7 @@ impl Memory {
 
     /// Takes all buffers of segments away.
     pub(crate) fn release_locals(&mut self) {
-        let locals: Vec<usize> = self.objects.values().filter(|o| o.is_local).map(|o| o.base).collect();
+        let locals: Vec<usize> = self.objects.values().filter(|o| matches!(o.name, Name::Local(_))).map(|o| o.base).collect();
         locals.into_iter().for_each(|base| self.release(base));
         self.objects.values_mut().for_each(|o| o.accesses.clear());
         self.next_virtual = FIRST_VIRTUAL;
@@ -318,9 +337,10 @@ impl Memory {
 impl Object {
     /// ``the L2 buffer `memref<..>` of segment `@s` ``, `` `w` ``.
     pub(crate) fn describe(&self) -> String {
-        match self.is_local {
-            true => format!("the {} buffer `{}` of {}", self.name.level, self.name.ty, self.name.owner),
-            false => format!("`{}`", self.name.ty),
+        let name = self.name.local();
+        match &self.name {
+            Name::Local(_) => format!("the {} buffer `{}` of {}", name.level, name.ty, name.owner),
+            Name::Argument(_) => format!("`{}`", name.ty),
         }
     }
 }

@@ -12,7 +12,6 @@ use super::records::{Kind, What};
 use super::scheduler::{WaitsIn, suspend};
 use super::scratch::name_of;
 use super::{Id, StreamFault};
-use crate::local::LocalName;
 
 /// The table that every ELF with channels gets.
 pub(crate) static SERVICES: Services = Services {
@@ -281,8 +280,6 @@ impl Engine {
 
 unsafe extern "C" fn alloc(text: *const c_char, bytes: i64, poison: i64, needs_address: i64) -> usize {
     let start = with(|e| {
-        // SAFETY: a text of the ELF.
-        let name = LocalName::parse(&unsafe { abi::text(text) });
         let size_bytes = usize::try_from(bytes).unwrap_or(0);
         let needed_bytes = e.held_bytes().saturating_add(size_bytes as u64);
         if needed_bytes > e.options.memory_limit_bytes {
@@ -290,7 +287,7 @@ unsafe extern "C" fn alloc(text: *const c_char, bytes: i64, poison: i64, needs_a
             e.fail(StreamFault::MemoryLimit { needed_bytes, limit_bytes, place: String::new() });
             return 0;
         }
-        e.memory.allocate(name, size_bytes, u8::try_from(poison).ok(), needs_address != 0)
+        e.memory.allocate(text, size_bytes, u8::try_from(poison).ok(), needs_address != 0)
     });
     stop_if_failed();
     start.unwrap_or(0)
