@@ -5,7 +5,6 @@
 // done touches the same memory, and when it is its turn on its channel.
 #include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -36,17 +35,6 @@ bool onlyTransferred(Value buffer) {
     unsigned first = level.getKernelOperands().getBeginOperandIndex();
     return onlyTransferred(level.getKernelArguments()[use.getOperandNumber() - first]);
   });
-}
-
-/// The `memref.alloc` that a value comes from, also out of an `air.execute`.
-memref::AllocOp allocOf(Value buffer) {
-  if (auto execute = buffer.getDefiningOp<air::ExecuteOp>()) {
-    unsigned number = cast<OpResult>(buffer).getResultNumber();
-    if (number == 0)
-      return {}; // The token.
-    buffer = execute.getRegion().front().getTerminator()->getOperand(number - 1);
-  }
-  return buffer.getDefiningOp<memref::AllocOp>();
 }
 
 /// A get and its puts in a segment, or in loops of it, that pass one L2 buffer on: memtiles walk the ring of descriptors
@@ -128,8 +116,15 @@ private:
         getMixedValues(put.getStaticSrcStrides(), put.getDynamicSrcStrides(), builder));
     if (failed(access))
       return failure();
-    return transfer(Service::Put, put, put.getChanName(), put.getIndices(), put.getDest(), *access,
-                    padding(put.getPadBefore(), put.getPadAfter()));
+    SmallVector<int64_t> pad = padding(put.getPadBefore(), put.getPadAfter());
+    if (int64_t times = timesPut(put); times > 1) {
+      if (pad.size() == 2 * access->dims.size() && !pad.empty()) {
+        pad.insert(pad.begin() + access->dims.size(), 0);
+        pad.insert(pad.begin(), 0);
+      }
+      access->dims.insert(access->dims.begin(), {builder.getIndexAttr(times), builder.getIndexAttr(0)});
+    }
+    return transfer(Service::Put, put, put.getChanName(), put.getIndices(), put.getDest(), *access, pad);
   }
 
   LogicalResult lowerGet(air::ChannelGetOp get) {

@@ -5,6 +5,7 @@
 
 #include "airlink/AIR/AIRDialect.h"
 #include "airlink/Host/Host.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/MapVector.h"
 #include <variant>
 
@@ -75,6 +76,13 @@ std::string placeText(Location loc);
 
 /// ``launch `@q` ``, ``herd``.
 std::string described(Operation *op);
+
+/// The `memref.alloc` that a value comes from, also out of an `air.execute`; null if it comes from elsewhere.
+memref::AllocOp allocOf(Value buffer);
+
+/// Lets each put say itself how often it puts its elements: what its buffer or its channel says goes to it.
+LogicalResult settleRefeeds(ModuleOp module);
+int64_t timesPut(air::ChannelPutOp put);
 
 /// Turns `herd` into a function that runs one tile and a call that issues the tiles.
 LogicalResult outlineHerd(air::HerdOp herd, Runtime &runtime, HerdTables &tables);

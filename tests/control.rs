@@ -1,0 +1,144 @@
+//! Control code and channels: what runs, and that every order of tiles gives what the text means.
+
+use std::path::Path;
+
+use crate::project::{Outcome, airlink, files};
+use crate::verify::{npy, values};
+
+const GRAPH: &str =
+    "[graph]\nname = \"g\"\ndevice = \"npu2\"\n[[launch]]\nname = \"k\"\nkernel = \"k.mlir\"\nargs = [\"x\", \"y\"]\n";
+
+/// A launch over `%x` and `%y` of 64 elements with constants `%c0` to `%c8`, which a segment sees as `%s0` to `%s8`, and
+/// the arguments as `%sx` and `%sy`.
+fn kernel(channels: &str, before: &str, segment: &str, after: &str) -> String {
+    let constants = |name: &str| -> String {
+        let one = |n: &i32| format!("%{name}{n} = arith.constant {n} : index\n");
+        [0, 1, 2, 3, 4, 8, 16].iter().map(one).collect()
+    };
+    format!(
+        "module {{\n{channels}
+        func.func @k(%a0: memref<64xi16>, %a1: memref<64xi16>) {{
+          air.launch () in () args(%x=%a0, %y=%a1) : memref<64xi16>, memref<64xi16> {{
+            {}{before}
+            air.segment @seg args(%sx=%x, %sy=%y) : memref<64xi16>, memref<64xi16> {{
+              {}{segment}
+            }}
+            {after}
+          }}
+          return
+        }}
+        }}\n",
+        constants("c"),
+        constants("s")
+    )
+}
+
+fn write(folder: &Path, text: &str) {
+    std::fs::write(folder.join("g.toml"), GRAPH).unwrap();
+    std::fs::write(folder.join("k.mlir"), text).unwrap();
+}
+
+/// Verifies a kernel, and runs it on the numbers from 0 to 63: what `y` holds then.
+#[track_caller]
+fn result(text: &str) -> Vec<u16> {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), text);
+    let verified = airlink(folder.path(), &["verify", "g.toml"]).expect(0);
+    assert!(verified.stdout.contains("bit-exact: "), "{}", verified.stdout);
+    airlink(folder.path(), &["stitch", "g.toml", "-o", ".", "--emit", "elf", "-q"]).expect(0);
+    std::fs::write(folder.path().join("x.npy"), npy(&[64], &(0..64).collect::<Vec<u16>>())).unwrap();
+    airlink(folder.path(), &["run", "g.elf", "--arg", "x=x.npy", "-o", "out"]).expect(0);
+    values(&files(&folder.path().join("out")).into_iter().find(|(n, _)| n == "y.npy").expect("y").1)
+}
+
+/// How `verify` ends for a kernel that is wrong.
+#[track_caller]
+fn refused(text: &str) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), text);
+    airlink(folder.path(), &["verify", "g.toml"]).expect(1)
+}
+
+/// A herd of `x` by `y` tiles with ids `%tx` and `%ty` and an L1 buffer `%l1` of 8 elements.
+fn herd(name: &str, x: u32, y: u32, args: &str, body: &str) -> String {
+    format!(
+        "air.herd @{name} tile (%tx, %ty) in (%nx=%s{x}, %ny=%s{y}) {args} {{
+          %l1 = memref.alloc() : memref<8xi16, 2>
+          {body}
+          memref.dealloc %l1 : memref<8xi16, 2>
+        }}\n"
+    )
+}
+
+const L1: &str = "(%l1[] [] []) : (memref<8xi16, 2>)";
+
+/// A tile that passes on eight times what comes.
+fn eight_times(channel: &str, index: &str) -> String {
+    let body = format!(
+        "%z = arith.constant 0 : index
+         %o = arith.constant 1 : index
+         %n = arith.constant 8 : index
+         scf.for %i = %z to %n step %o {{
+           air.channel.get @{channel}[{index}] {L1}
+           air.channel.put @out[] {L1}
+         }}"
+    );
+    herd("h", 1, 1, "", &body)
+}
+
+const GET_OUT: &str = "air.channel.get @out[] (%y[] [] []) : (memref<64xi16>)";
+
+#[test]
+fn a_put_with_a_count_is_repeated() {
+    let eights: Vec<u16> = (8..16).cycle().take(64).collect();
+    let put = |attributes: &str| format!("air.channel.put @in[] (%x[8] [8] [1]) {attributes} : (memref<64xi16>)");
+    let channels = |attributes: &str| format!("air.channel @in [1] {attributes}\nair.channel @out [1]");
+    let body = eight_times("in", "");
+    let count = "{air.refeed_count = 8 : i32}";
+    assert_eq!(result(&kernel(&channels(""), &put(count), &body, GET_OUT)), eights);
+    // What the channel says holds for puts that say nothing.
+    assert_eq!(result(&kernel(&channels(count), &put(""), &body, GET_OUT)), eights);
+    let two = "{air.refeed_count = 2 : i32}";
+    let four = herd("h", 1, 1, "", &format!("air.channel.get @in[] {L1}\nair.channel.put @out[] {L1} {count}"))
+        .replace(&format!("{L1} {count}"), &format!("(%l1[] [] []) {count} : (memref<8xi16, 2>)"));
+    let once = "{air.refeed_count = 1 : i32}";
+    assert_eq!(result(&kernel(&channels(two), &put(once), &four, GET_OUT)), eights);
+    let hangs = refused(&kernel(&channels(""), &put(two), &body, GET_OUT));
+    assert!(hangs.stderr.contains("error[AL0717]") && hangs.stderr.contains("16 were put"), "{}", hangs.stderr);
+    let wrong = refused(&kernel(&channels(""), &put("{air.refeed_count = 0 : i32}"), &body, GET_OUT));
+    assert!(wrong.stderr.contains("must be an integer of at least 1"), "{}", wrong.stderr);
+}
+
+/// Padding goes with each repetition.
+#[test]
+fn a_padded_put_with_a_count_is_repeated() {
+    let text = kernel(
+        "air.channel @in [1]\nair.channel @out [1]",
+        "air.channel.put @in[] (%x[8] [5] [1]) {air.refeed_count = 8 : i32, pad_before = array<i32: 1>, pad_after = array<i32: 2>} : (memref<64xi16>)",
+        &eight_times("in", ""),
+        GET_OUT,
+    );
+    assert_eq!(result(&text), [0, 8, 9, 10, 11, 12, 0, 0].repeat(8));
+}
+
+/// mlir-air counts at the buffer of a memtile.
+#[test]
+fn a_buffer_with_a_count_is_put_so_often() {
+    let segment = |more: &str| {
+        format!(
+            "%l2 = memref.alloc() {{air.refeed_count = 8 : i32}} : memref<8xi16, 1>
+             air.channel.get @to[] (%l2[] [] []) : (memref<8xi16, 1>)
+             air.channel.put @in[] (%l2[] [] []) : (memref<8xi16, 1>)
+             {more}{}
+             memref.dealloc %l2 : memref<8xi16, 1>",
+            eight_times("in", "")
+        )
+    };
+    let channels = "air.channel @to [1]\nair.channel @in [1]\nair.channel @out [1]";
+    let before = "air.channel.put @to[] (%x[8] [8] [1]) : (memref<64xi16>)";
+    let eights: Vec<u16> = (8..16).cycle().take(64).collect();
+    assert_eq!(result(&kernel(channels, before, &segment(""), GET_OUT)), eights);
+    let again = "air.channel.put @in[] (%l2[] [] []) : (memref<8xi16, 1>)\n";
+    let doubt = refused(&kernel(channels, before, &segment(again), GET_OUT));
+    assert!(doubt.stderr.contains("error[AL0701]") && doubt.stderr.contains("several puts"), "{}", doubt.stderr);
+}
