@@ -142,3 +142,45 @@ fn a_buffer_with_a_count_is_put_so_often() {
     let doubt = refused(&kernel(channels, before, &segment(again), GET_OUT));
     assert!(doubt.stderr.contains("error[AL0701]") && doubt.stderr.contains("several puts"), "{}", doubt.stderr);
 }
+
+const LATCH: &str = "air.channel @in [1] {channel_type = \"npu_mmio\"}\nair.channel @out [1]";
+
+#[test]
+fn a_latch_is_read_as_often_as_anybody_likes() {
+    let put = "air.channel.put @in[] (%x[8] [8] [1]) : (memref<64xi16>)";
+    let body = eight_times("in", "");
+    let eights: Vec<u16> = (8..16).cycle().take(64).collect();
+    assert_eq!(result(&kernel(LATCH, put, &body, GET_OUT)), eights);
+    // The tile waits for a put that comes later in the text, and nothing is left over of one that nobody gets.
+    assert_eq!(result(&kernel(LATCH, "", &body, &format!("{GET_OUT}\n{put}"))), eights);
+    let unused = format!("air.channel @more [] {{channel_type = \"npu_mmio\"}}\n{LATCH}");
+    let both = format!("{put}\nair.channel.put @more[] (%x[] [] []) : (memref<64xi16>)");
+    assert_eq!(result(&kernel(&unused, &both, &body, GET_OUT)), eights);
+    let hangs = refused(&kernel(LATCH, "", &body, GET_OUT));
+    assert!(hangs.stderr.contains("nobody has put anything into `@k_in[0]`"), "{}", hangs.stderr);
+    let short = refused(&kernel(LATCH, &put.replace("[8] [1]", "[4] [1]"), &body, GET_OUT));
+    assert!(short.stderr.contains("copies 4 elements to a place for 8"), "{}", short.stderr);
+}
+
+#[test]
+fn a_latch_hands_out_a_constant_of_the_program_to_every_tile() {
+    let table: Vec<String> = (0..8).map(|n| (100 + n).to_string()).collect();
+    let channels = format!(
+        "memref.global \"private\" constant @table : memref<8xi16> = dense<[{}]>
+         air.channel @in [1] {{broadcast_shape = [8 : index], channel_type = \"npu_mmio\"}}
+         air.channel @out [8]",
+        table.join(", ")
+    );
+    let gets: String = (0..8)
+        .map(|i| {
+            format!(
+                "%i{i} = arith.constant {i} : index\nair.channel.get @out[%i{i}] (%y[{}] [8] [1]) : (memref<64xi16>)\n",
+                8 * i
+            )
+        })
+        .collect();
+    let put = "%t = memref.get_global @table : memref<8xi16>\nair.channel.put @in[] (%t[] [] []) : (memref<8xi16>)";
+    let body = herd("h", 8, 1, "", &format!("air.channel.get @in[%tx] {L1}\nair.channel.put @out[%tx] {L1}"));
+    let expected: Vec<u16> = (100..108).cycle().take(64).collect();
+    assert_eq!(result(&kernel(&channels, put, &body, &gets)), expected);
+}

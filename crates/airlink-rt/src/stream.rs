@@ -11,11 +11,12 @@
 //! buffers. `fifo_bytes` bounds them instead.
 
 mod abi;
+mod at_once;
 mod channels;
 mod cursor;
-mod at_once;
 mod deadlock;
 mod engine;
+mod latches;
 mod memory;
 mod races;
 mod records;

@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 /// The version of everything in this file.
-pub(crate) const STREAM_ABI: u64 = 1;
+pub(crate) const STREAM_ABI: u64 = 2;
 
 /// A channel.
 #[repr(C)]
@@ -39,6 +39,8 @@ pub(crate) struct RawSite {
 pub(crate) const HAS_DESTINATION: i64 = 1;
 /// A memtile may repeat this get or put for ever.
 pub(crate) const IS_RELAY: i64 = 2;
+/// The put reads a constant of the ELF, within its bounds.
+pub(crate) const IS_CONSTANT: i64 = 4;
 
 /// A buffer of the outside that the tiles of a herd see.
 #[repr(C)]

@@ -14,7 +14,10 @@ namespace airlink::host {
 using namespace mlir;
 
 /// The version of the tables and services below.
-constexpr int64_t kStreamAbi = 1;
+constexpr int64_t kStreamAbi = 2;
+
+/// The type of channels that keep what was put last: gets copy it and take nothing away.
+constexpr StringLiteral kLatchType = "npu_mmio";
 
 /// What an ELF asks of the run time, in the order of the service table, behind its version and its size.
 enum class Service : int32_t { Begin, End, Put, Get, Copy, Herd, Alloc, Free, Join, Fence, Settle, Enter, Leave, Touch, Count };

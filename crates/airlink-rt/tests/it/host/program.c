@@ -85,5 +85,5 @@ void *airlink_reference(void) { return (void *)kernel_that_nobody_defines; }
 #endif
 
 #ifdef WITH_BIND
-int32_t airlink_bind(const uint64_t *api) { return api[0] == 1 && api[1] >= WITH_BIND ? 0 : 7; }
+int32_t airlink_bind(const uint64_t *api) { return api[0] == 2 && api[1] >= WITH_BIND ? 0 : 7; }
 #endif
