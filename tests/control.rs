@@ -184,3 +184,67 @@ fn a_latch_hands_out_a_constant_of_the_program_to_every_tile() {
     let expected: Vec<u16> = (100..108).cycle().take(64).collect();
     assert_eq!(result(&kernel(&channels, put, &body, &gets)), expected);
 }
+
+/// The execute works on a buffer that a get fills, and the put for that comes last.
+#[test]
+fn an_execute_waits_by_itself() {
+    let segment = |body: &str| {
+        format!(
+            "%five = arith.constant 5 : i16
+             %l2 = memref.alloc() : memref<64xi16, 1>
+             %t0 = air.channel.get async @in[] (%l2[] [] []) : (memref<64xi16, 1>)
+             %t1 = air.execute [%t0] {{
+               {body}
+             }}
+             %t2 = air.channel.put async [%t1] @out[] (%l2[] [] []) : (memref<64xi16, 1>)
+             %t3 = air.wait_all async [%t2]"
+        )
+    };
+    let channels = "air.channel @in [1]\nair.channel @out [1]";
+    let after = format!("{GET_OUT}\nair.channel.put @in[] (%x[] [] []) : (memref<64xi16>)");
+    let store = "memref.store %five, %l2[%s3] : memref<64xi16, 1>";
+    let mut expected: Vec<u16> = (0..64).collect();
+    expected[3] = 5;
+    assert_eq!(result(&kernel(channels, "", &segment(store), &after)), expected);
+    let fill =
+        "%half = memref.subview %l2[8] [16] [1] : memref<64xi16, 1> to memref<16xi16, strided<[1], offset: 8>, 1>
+                linalg.fill ins(%five : i16) outs(%half : memref<16xi16, strided<[1], offset: 8>, 1>)
+                %first = memref.load %l2[%s1] : memref<64xi16, 1>
+                memref.store %first, %l2[%s0] : memref<64xi16, 1>";
+    let mut expected: Vec<u16> = (0..64).collect();
+    expected[8..24].fill(5);
+    expected[0] = 1;
+    assert_eq!(result(&kernel(channels, "", &segment(fill), &after)), expected);
+    let copy = "%from = memref.subview %l2[0] [8] [1] : memref<64xi16, 1> to memref<8xi16, strided<[1]>, 1>
+                %to = memref.subview %l2[8] [8] [1] : memref<64xi16, 1> to memref<8xi16, strided<[1], offset: 8>, 1>
+                memref.copy %from, %to : memref<8xi16, strided<[1]>, 1> to memref<8xi16, strided<[1], offset: 8>, 1>";
+    let mut expected: Vec<u16> = (0..64).collect();
+    expected.copy_within(0..8, 8);
+    assert_eq!(result(&kernel(channels, "", &segment(copy), &after)), expected);
+}
+
+/// In a loop, each turn with a buffer of its own, and with numbers from outside.
+#[test]
+fn executes_in_loops_wait_by_themselves() {
+    let segment = "scf.for %i = %s0 to %s8 step %s1 {
+        %t0, %l2 = air.execute -> (memref<8xi16, 1>) {
+          %new = memref.alloc() : memref<8xi16, 1>
+          air.execute_terminator %new : memref<8xi16, 1>
+        }
+        %t1 = air.channel.get async [%t0] @in[] (%l2[] [] []) : (memref<8xi16, 1>)
+        %number = arith.index_cast %i : index to i16
+        %t2 = air.execute [%t1] {
+          %before = memref.load %l2[%i] : memref<8xi16, 1>
+          %sum = arith.addi %before, %number : i16
+          memref.store %sum, %l2[%s0] : memref<8xi16, 1>
+        }
+        %t3 = air.channel.put async [%t2] @out[] (%l2[] [] []) : (memref<8xi16, 1>)
+        %t4 = air.execute [%t3] {
+          memref.dealloc %l2 : memref<8xi16, 1>
+        }
+      }";
+    let after = format!("{GET_OUT}\nair.channel.put @in[] (%x[] [] []) : (memref<64xi16>)");
+    let mut expected: Vec<u16> = (0..64).collect();
+    (0..8).for_each(|i| expected[8 * i] = 9 * i as u16 + i as u16);
+    assert_eq!(result(&kernel("air.channel @in [1]\nair.channel @out [1]", "", segment, &after)), expected);
+}

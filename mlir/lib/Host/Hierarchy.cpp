@@ -217,6 +217,9 @@ LogicalResult privatize(memref::AllocOp alloc) {
 } // namespace
 
 std::string described(Operation *op) {
+  // A herd that the text does not have.
+  if (op->hasAttr("airlink.execute"))
+    return "`air.execute`";
   std::string text = op->getName().stripDialect().str();
   if (auto name = op->getAttrOfType<StringAttr>("sym_name"))
     text += " `@" + name.str() + "`";

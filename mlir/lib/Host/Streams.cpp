@@ -460,6 +460,7 @@ LogicalResult lowerEntry(Operation *entry, int64_t index, Runtime &runtime, Herd
                          std::optional<uint8_t> poison) {
   if (isa<air::HerdOp>(entry))
     return entry->emitError("AL0701: a herd with channels stands in no launch, which the host target cannot run");
+  makeTasksOfExecutes(entry);
   SmallVector<air::HerdOp> herds;
   entry->walk([&](air::HerdOp herd) { herds.push_back(herd); });
   for (air::HerdOp herd : herds)

@@ -87,6 +87,10 @@ memref::AllocOp allocOf(Value buffer);
 LogicalResult settleRefeeds(ModuleOp module);
 int64_t timesPut(air::ChannelPutOp put);
 
+/// Turns what an `air.execute` of control code does to memory in code of its own into a herd of one tile, where nothing
+/// but its token comes out.
+void makeTasksOfExecutes(Operation *entry);
+
 /// Turns `herd` into a function that runs one tile and a call that issues the tiles.
 LogicalResult outlineHerd(air::HerdOp herd, Runtime &runtime, HerdTables &tables);
 
