@@ -248,3 +248,109 @@ fn executes_in_loops_wait_by_themselves() {
     (0..8).for_each(|i| expected[8 * i] = 9 * i as u16 + i as u16);
     assert_eq!(result(&kernel("air.channel @in [1]\nair.channel @out [1]", "", segment, &after)), expected);
 }
+
+/// Two herds of which the first writes an L1 buffer that the second reads, in launches without and with channels.
+#[test]
+fn herds_hand_on_an_l1_buffer() {
+    let herds = |width: u32, writer: &str| {
+        let first = format!(
+            "air.herd @first tile (%tx, %ty) in (%nx=%s{width}, %ny=%s1) args(%b=%l1, %from=%sx) : memref<64xi16, 2>, memref<64xi16> {{
+              %z = arith.constant 0 : index
+              %is = arith.cmpi eq, %tx, %z : index
+              {writer}
+            }}\n"
+        );
+        let second = "air.herd @second tile (%ux, %uy) in (%mx=%s4, %my=%s1) args(%c=%l1, %to=%sy) : memref<64xi16, 2>, memref<64xi16> {
+              %sixteen = arith.constant 16 : index
+              %at = arith.muli %ux, %sixteen : index
+              air.dma_memcpy_nd (%to[%at] [16] [1], %c[%at] [16] [1]) : (memref<64xi16>, memref<64xi16, 2>)
+            }\n";
+        format!("%l1 = memref.alloc() : memref<64xi16, 2>\n{first}{second}memref.dealloc %l1 : memref<64xi16, 2>")
+    };
+    let dma = "air.dma_memcpy_nd (%b[] [] [], %from[] [] []) : (memref<64xi16, 2>, memref<64xi16>)";
+    let guarded = format!("scf.if %is {{\n{dma}\n}}");
+    let get = "air.channel.get @in[] (%b[] [] []) : (memref<64xi16, 2>)";
+    let put = "air.channel.put @in[] (%x[] [] []) : (memref<64xi16>)";
+    let all: Vec<u16> = (0..64).collect();
+    assert_eq!(result(&kernel("", "", &herds(1, dma), "")), all);
+    assert_eq!(result(&kernel("", "", &herds(2, &guarded), "")), all);
+    assert_eq!(result(&kernel("air.channel @in [1]", "", &herds(1, get), put)), all);
+    assert_eq!(result(&kernel("air.channel @in [1]", "", &herds(2, &format!("scf.if %is {{\n{get}\n}}")), put)), all);
+    let all_write = refused(&kernel("", "", &herds(2, dma), ""));
+    assert!(
+        all_write.stderr.contains("AL0701") && all_write.stderr.contains("several tiles write it"),
+        "{}",
+        all_write.stderr
+    );
+    let turns = format!(
+        "%o = arith.constant 1 : index\n%n = arith.constant 2 : index\nscf.for %i = %z to %n step %o {{\n{dma}\n}}"
+    );
+    let again = refused(&kernel("", "", &herds(1, &turns), ""));
+    assert!(again.stderr.contains("a loop writes the same place again and again"), "{}", again.stderr);
+}
+
+/// Tiles in a column, each of which adds its id to what the one before has left in a buffer between them.
+fn column(order: [usize; 3], body: &str) -> String {
+    let [a, b, c] = order;
+    let l1 = "memref<8xi16, 2>";
+    format!(
+        "%hop0 = memref.alloc() : {l1}
+         %hop1 = memref.alloc() : {l1}
+         air.herd @h tile (%tx, %ty) in (%nx=%s1, %ny=%s3) args(%p=%hop0, %q=%hop1, %from=%sx, %to=%sy) : {l1}, {l1}, memref<64xi16>, memref<64xi16> {{
+           %z = arith.constant 0 : index
+           %o = arith.constant 1 : index
+           %n = arith.constant 8 : index
+           %hundred = arith.constant 100 : i16
+           %own = memref.alloc() : {l1}
+           scf.index_switch %ty
+           case {a} {{
+             {body}
+             scf.for %i = %z to %n step %o {{
+               %v = memref.load %own[%i] : {l1}
+               memref.store %v, %p[%i] : {l1}
+             }}
+             scf.yield
+           }}
+           case {b} {{
+             scf.for %i = %z to %n step %o {{
+               %v = memref.load %p[%i] : {l1}
+               %w = arith.addi %v, %hundred : i16
+               memref.store %w, %q[%i] : {l1}
+             }}
+             scf.yield
+           }}
+           case {c} {{
+             air.dma_memcpy_nd (%to[] [8] [1], %q[] [] []) : (memref<64xi16>, {l1})
+             scf.yield
+           }}
+           default {{
+           }}
+           memref.dealloc %own : {l1}
+         }}
+         memref.dealloc %hop0 : {l1}
+         memref.dealloc %hop1 : {l1}"
+    )
+}
+
+#[test]
+fn tiles_hand_on_l1_buffers() {
+    let dma = "air.dma_memcpy_nd (%own[] [] [], %from[8] [8] [1]) : (memref<8xi16, 2>, memref<64xi16>)";
+    let get = "air.channel.get @in[] (%own[] [] []) : (memref<8xi16, 2>)";
+    let put = "air.channel.put @in[] (%x[8] [8] [1]) : (memref<64xi16>)";
+    let expected: Vec<u16> = (108..116).collect();
+    for order in [[0, 1, 2], [2, 1, 0]] {
+        assert_eq!(result(&kernel("", "", &column(order, dma), ""))[..8], expected, "{order:?}");
+        assert_eq!(result(&kernel("air.channel @in [1]", "", &column(order, get), put))[..8], expected, "{order:?}");
+    }
+    let both_ways = refused(&kernel("", "", &column([0, 2, 1], dma), ""));
+    assert!(
+        both_ways.stderr.contains("AL0701") && both_ways.stderr.contains("data goes both up and down"),
+        "{}",
+        both_ways.stderr
+    );
+    let talk = format!("{dma}\nair.channel.put @in[] (%own[] [] []) : (memref<8xi16, 2>)");
+    let text = column([0, 1, 2], &talk)
+        .replace("case 1 {", "case 1 {\nair.channel.get @in[] (%own[] [] []) : (memref<8xi16, 2>)");
+    let talks = refused(&kernel("air.channel @in [1]", "", &text, ""));
+    assert!(talks.stderr.contains("they put into a channel that they get from"), "{}", talks.stderr);
+}

@@ -74,6 +74,9 @@ pub(crate) struct RawHerd {
     pub accesses: *const RawAccess,
     pub local_count: i64,
     pub locals: *const RawLocal,
+    /// The order of its tiles by their row-major numbers: 0 none, all run at the same time; 1 ascending, 2 descending, each
+    /// runs to its end before the next starts.
+    pub order: i64,
 }
 
 pub(crate) type TileFunction = unsafe extern "C" fn(*const i64, *mut c_void, i64, i64);

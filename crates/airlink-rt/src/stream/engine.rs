@@ -75,6 +75,8 @@ pub(crate) struct HerdRun {
     /// What tiles read; it lies still until all have ended.
     #[allow(dead_code, reason = "tiles hold a pointer to it")]
     pub frame: Box<[i64]>,
+    /// Places of tiles that start one after the other, each when the one before it has ended.
+    pub queue: VecDeque<(i64, i64)>,
 }
 
 /// Records that control code may be ahead of the tiles while these have something to do.

@@ -1,5 +1,6 @@
 //! Coroutines: control code on the caller's stack of a call, each tile on one of its own.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::io;
 use std::time::Instant;
@@ -26,8 +27,10 @@ pub(crate) struct Tile {
     pub site: *const RawHerd,
     pub x: i64,
     pub y: i64,
-    /// Its code and frame, until it runs for the first time.
-    start: Option<(TileFunction, usize)>,
+    /// Its code and frame.
+    code: (TileFunction, usize),
+    /// Whether it has run, or begun to.
+    is_started: bool,
     coroutine: Option<TileCoroutine>,
     guard: (std::ops::Range<usize>, usize),
     yielder: *const Yielder<(), ()>,
@@ -160,7 +163,8 @@ fn turns<'s>(
 /// Lets a tile run until it waits or ends; the fault that ended it.
 fn run_tile(number: usize) -> Option<trap::RawFault> {
     let (mut coroutine, guard) = with(|e| {
-        if let Some((code, frame)) = e.tiles[number].start.take()
+        let (code, frame) = e.tiles[number].code;
+        if !std::mem::replace(&mut e.tiles[number].is_started, true)
             && let Err(error) = e.start_tile(number, code, frame)
         {
             e.fail(StreamFault::Stack(error.to_string()));
@@ -292,26 +296,36 @@ impl Engine {
         }
         let frame = frame.into_boxed_slice();
         let words = frame.as_ptr() as usize;
-        self.herds.insert(id, HerdRun { left, frame });
         // Rows of tiles from the far end of a cascade on, so that who feeds others runs first.
-        for y in (0..size.1).rev() {
-            for x in 0..size.0 {
-                self.races.start_tile(id);
-                self.runnable.push_back(self.tiles.len());
-                self.tiles.push(Tile {
-                    herd: id,
-                    site,
-                    x,
-                    y,
-                    start: Some((code, words)),
-                    coroutine: None,
-                    guard: (0..0, 0),
-                    yielder: std::ptr::null(),
-                    scratch: None,
-                    waits_in: None,
-                });
-            }
-        }
+        let rows = (0..size.1).rev().flat_map(|y| (0..size.0).map(move |x| (x, y)));
+        let columns = (0..size.0).flat_map(|x| (0..size.1).map(move |y| (x, y)));
+        let mut queue: VecDeque<(i64, i64)> = match table.order {
+            0 => rows.collect(),
+            1 => columns.collect(),
+            _ => columns.rev().collect(),
+        };
+        let first = if table.order == 0 { queue.len() } else { 1 };
+        let now: Vec<(i64, i64)> = queue.drain(..first).collect();
+        self.herds.insert(id, HerdRun { left, frame, queue });
+        now.into_iter().for_each(|place| self.add_tile(id, site, place, (code, words)));
+    }
+
+    fn add_tile(&mut self, herd: Id, site: *const RawHerd, (x, y): (i64, i64), start: (TileFunction, usize)) {
+        self.races.start_tile(herd);
+        self.runnable.push_back(self.tiles.len());
+        self.tiles.push(Tile {
+            herd,
+            site,
+            x,
+            y,
+            code: start,
+            is_started: false,
+            coroutine: None,
+            guard: (0..0, 0),
+            yielder: std::ptr::null(),
+            scratch: None,
+            waits_in: None,
+        });
     }
 
     /// Lets a tile run for the first time. Its stack and its buffers come from the pools only now, so that the next one gets
@@ -342,14 +356,16 @@ impl Engine {
     fn tile_ended(&mut self, number: usize, stack: GuardedStack) {
         self.pools.stacks.push(stack);
         let tile = &mut self.tiles[number];
-        let herd = tile.herd;
+        let (herd, site, code) = (tile.herd, tile.site, tile.code);
         self.races.end_tile(number, herd);
         if let Some(scratch) = tile.scratch.take() {
             self.pools.scratch.give_back(scratch);
         }
         if let Some(run) = self.herds.get_mut(&herd) {
             run.left -= 1;
-            if run.left == 0 {
+            if let Some(place) = run.queue.pop_front() {
+                self.add_tile(herd, site, place, code);
+            } else if run.left == 0 {
                 self.herds.remove(&herd);
                 self.records.complete(herd);
             }

@@ -65,12 +65,19 @@ struct TileScratch {
   int64_t bytes = 0;
 };
 
+/// In which order of their row-major numbers the tiles of a herd run, each to its end. Any: at the same time.
+enum class TileOrder : int64_t { Any, Ascending, Descending };
+
+/// The order that the buffers want through which tiles hand on data; privatizeTileBuffers finds it.
+TileOrder orderOf(Operation *level);
+
 /// What is known of each herd that became a function of its own, by the function's name.
 struct HerdTable {
   LLVM::GlobalOp site;
   SmallVector<Word> head;
   SmallVector<std::array<int64_t, 3>> accesses;
   TileScratch scratch;
+  TileOrder order = TileOrder::Any;
 };
 using HerdTables = llvm::MapVector<StringRef, HerdTable>;
 
