@@ -249,6 +249,25 @@ fn executes_in_loops_wait_by_themselves() {
     assert_eq!(result(&kernel("air.channel @in [1]\nair.channel @out [1]", "", segment, &after)), expected);
 }
 
+#[test]
+fn channel_types_may_have_their_old_names() {
+    for (old, now) in [("dma_stream", "npu_dma_stream"), ("dma_packet", "npu_dma_packet"), ("cascade", "npu_cascade")] {
+        let channels = format!("air.channel @in [1] {{channel_type = \"{old}\"}}\nair.channel @out [1]");
+        let put = "air.channel.put @in[] (%x[] [] []) : (memref<64xi16>)";
+        let folder = tempfile::tempdir().unwrap();
+        let text = kernel(&channels, put, &eight_times("in", ""), GET_OUT);
+        write(folder.path(), &text);
+        let printed = airlink(folder.path(), &["opt", "k.mlir"]).expect(0).stdout;
+        let is_named = now == "npu_dma_stream" || printed.contains(&format!("channel_type = \"{now}\""));
+        assert!(is_named && !printed.contains(&format!("\"{old}\"")), "{printed}");
+        assert_eq!(result(&text), (0..64).collect::<Vec<u16>>());
+    }
+    let unknown = "air.channel @in [1] {channel_type = \"gpu_symmetric_heap\"}\nair.channel @out [1]";
+    let put = "air.channel.put @in[] (%x[] [] []) : (memref<64xi16>)";
+    let refused = refused(&kernel(unknown, put, &eight_times("in", ""), GET_OUT));
+    assert!(refused.stderr.contains("type `gpu_symmetric_heap`"), "{}", refused.stderr);
+}
+
 /// Two herds of which the first writes an L1 buffer that the second reads, in launches without and with channels.
 #[test]
 fn herds_hand_on_an_l1_buffer() {
