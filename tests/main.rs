@@ -4,6 +4,7 @@ mod against;
 mod bad;
 mod columns;
 mod command;
+mod control;
 mod extra;
 mod failures;
 mod gemv;

@@ -4,10 +4,10 @@ use std::ffi::CString;
 
 use airlink_diag::{Code, FileId, Finding, Findings, Reported, Span, codes};
 use airlink_mlir_sys as sys;
-use melior::ir::Module;
+use melior::ir::{Attribute, Module};
 
 use crate::context::Message;
-use crate::{Ir, attr, place};
+use crate::{Ir, attr, children, edit, name, place};
 
 /// Brackets may nest this deep. MLIR's parser recurses and overflows an 8 MiB stack at about 20,000; no kernel that
 /// people write comes near this.
@@ -44,7 +44,10 @@ pub fn parse_part<'c>(
     let module = parse_text(ir, text, location_name);
     let messages = ir.take_messages();
     match module {
-        Some(module) => Ok(module),
+        Some(module) => {
+            name_channel_types(ir, &module);
+            Ok(module)
+        }
         None => {
             report(&messages, file, findings);
             if messages.iter().any(|m| m.is_error) {
@@ -68,6 +71,26 @@ pub fn parse_text<'c>(ir: &'c Ir, text: &str, name: &str) -> Option<Module<'c>> 
             attr::raw(text.to_str().ok()?),
             attr::raw(name),
         ))
+    }
+}
+
+/// Channel types as they were called once, and are called now.
+const CHANNEL_TYPES: &[(&str, &str)] = &[
+    ("dma_stream", "npu_dma_stream"),
+    ("dma_packet", "npu_dma_packet"),
+    ("cascade", "npu_cascade"),
+    ("mmio", "npu_mmio"),
+];
+
+/// Gives channel types of older modules the names that mlir-air reads today: it refuses the others.
+fn name_channel_types<'c>(ir: &'c Ir, module: &Module<'c>) {
+    for op in children(module.as_operation()).into_iter().filter(|op| name(*op) == "air.channel") {
+        let old = attr::string(op, "channel_type").unwrap_or_default();
+        if let Some((_, now)) = CHANNEL_TYPES.iter().find(|(before, _)| *before == old)
+            && let Some(attribute) = Attribute::parse(ir.context(), &format!("\"{now}\""))
+        {
+            edit::set_attribute(op, "channel_type", attribute);
+        }
     }
 }
 

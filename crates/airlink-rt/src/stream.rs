@@ -16,6 +16,7 @@ mod channels;
 mod cursor;
 mod deadlock;
 mod engine;
+mod latches;
 mod memory;
 mod packets;
 mod races;

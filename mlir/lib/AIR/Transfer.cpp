@@ -48,8 +48,17 @@ static LogicalResult verifyShape(Operation *op, StringRef what, ArrayAttr shape)
   return success();
 }
 
+/// How often a put puts what it puts; on a channel, what holds for its puts.
+static LogicalResult verifyRefeedCount(Operation *op) {
+  Attribute count = op->getAttr("air.refeed_count");
+  auto integer = dyn_cast_or_null<IntegerAttr>(count);
+  if (!count || (integer && integer.getValue().sge(1) && integer.getValue().isSignedIntN(32)))
+    return success();
+  return op->emitOpError() << "'air.refeed_count' must be an integer of at least 1, found " << count;
+}
+
 LogicalResult ChannelOp::verify() {
-  if (failed(verifyShape(*this, "size", getSize())))
+  if (failed(verifyShape(*this, "size", getSize())) || failed(verifyRefeedCount(*this)))
     return failure();
   Attribute broadcast = (*this)->getAttr("broadcast_shape");
   if (!broadcast)
@@ -68,7 +77,7 @@ LogicalResult ChannelPutOp::verify() {
                  failed(verifyMixedList(*this, "sizes", getStaticSrcSizes(), getDynamicSrcSizes())) ||
                  failed(verifyMixedList(*this, "strides", getStaticSrcStrides(), getDynamicSrcStrides())) ||
                  failed(verifyEqualRank(*this, "source", getStaticSrcSizes().size(), getStaticSrcStrides().size())) ||
-                 failed(verifyPadding(*this, getPadBefore(), getPadAfter())));
+                 failed(verifyPadding(*this, getPadBefore(), getPadAfter())) || failed(verifyRefeedCount(*this)));
 }
 
 LogicalResult ChannelGetOp::verify() {

@@ -52,6 +52,8 @@ private:
     HerdTables herds;
     if (failed(buildEntries(*program)) || failed(privatizeTileBuffers(module)))
       return failure();
+    if (runtime && failed(settleRefeeds(module)))
+      return failure();
     // Builds that look for mistakes keep every buffer, and show that nothing depends on it.
     if (!byte)
       forwardCopies(module);

@@ -144,7 +144,13 @@ LLVM::GlobalOp Runtime::channel(Operation *user, StringRef name) {
   auto broadcast = channel->getAttrOfType<ArrayAttr>("broadcast_shape");
   SmallVector<int64_t> destinations = broadcast ? extents(broadcast) : members;
   StringRef kind = channel.getChannelType();
-  int64_t number = kind == "npu_dma_packet" ? 1 : kind == "npu_cascade" ? 2 : kind == "npu_mmio" ? 3 : 0;
+  const StringRef kinds[] = {"npu_dma_stream", "npu_dma_packet", "npu_cascade", kLatchType};
+  const StringRef *known = llvm::find(kinds, kind);
+  if (known == std::end(kinds)) {
+    user->emitError("AL0701: channel `@") << name << "` has type `" << kind << "`, which the host target cannot run yet";
+    return {};
+  }
+  int64_t number = known - std::begin(kinds);
   global = table({text(name), text(placeText(channel.getLoc())), number, int64_t(members.size()),
                   words(members), words(destinations)});
   return global;

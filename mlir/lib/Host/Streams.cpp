@@ -5,7 +5,6 @@
 // done touches the same memory, and when it is its turn on its channel.
 #include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -18,7 +17,7 @@ namespace airlink::host {
 namespace {
 
 // Bits of a transfer's flags.
-constexpr int64_t kHasDestination = 1, kIsRelay = 2;
+constexpr int64_t kHasDestination = 1, kIsRelay = 2, kIsConstant = 4;
 
 /// Whether nothing but transfers, herds and views of them uses the buffer: then it needs no address of its own.
 bool onlyTransferred(Value buffer) {
@@ -36,17 +35,6 @@ bool onlyTransferred(Value buffer) {
     unsigned first = level.getKernelOperands().getBeginOperandIndex();
     return onlyTransferred(level.getKernelArguments()[use.getOperandNumber() - first]);
   });
-}
-
-/// The `memref.alloc` that a value comes from, also out of an `air.execute`.
-memref::AllocOp allocOf(Value buffer) {
-  if (auto execute = buffer.getDefiningOp<air::ExecuteOp>()) {
-    unsigned number = cast<OpResult>(buffer).getResultNumber();
-    if (number == 0)
-      return {}; // The token.
-    buffer = execute.getRegion().front().getTerminator()->getOperand(number - 1);
-  }
-  return buffer.getDefiningOp<memref::AllocOp>();
 }
 
 /// A get and its puts in a segment, or in loops of it, that pass one L2 buffer on: memtiles walk the ring of descriptors
@@ -70,6 +58,41 @@ bool isRelay(Operation *transfer, Value buffer) {
       return false;
   }
   return gets == 1 && puts >= 1;
+}
+
+/// Whether a put reads nothing but elements of a constant of the program, which is no buffer that airlink-rt knows.
+bool isWithinGlobal(air::ChannelPutOp put) {
+  Value source = put.getSrc();
+  while (auto argument = dyn_cast<BlockArgument>(source)) {
+    auto level = dyn_cast<air::HierarchyInterface>(argument.getOwner()->getParentOp());
+    unsigned first = level ? 2 * level.getNumDims() : 0;
+    if (!level || argument.getArgNumber() < first)
+      return false;
+    source = level.getKernelOperands()[argument.getArgNumber() - first];
+  }
+  auto type = dyn_cast<MemRefType>(source.getType());
+  if (!source.getDefiningOp<memref::GetGlobalOp>() || !type || !bufferBytes(type))
+    return false;
+  Builder builder(put.getContext());
+  auto sizes = getMixedValues(put.getStaticSrcSizes(), put.getDynamicSrcSizes(), builder);
+  auto strides = getMixedValues(put.getStaticSrcStrides(), put.getDynamicSrcStrides(), builder);
+  auto offsets = getMixedValues(put.getStaticSrcOffsets(), put.getDynamicSrcOffsets(), builder);
+  if (sizes.empty())
+    return offsets.empty();
+  // In range for certain, or not at all: nobody looks again.
+  int64_t first = 0, last = 0;
+  unsigned lead = sizes.size() - std::min(offsets.size(), sizes.size());
+  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+    std::optional<int64_t> offset = dim < lead ? 0 : getConstantIntValue(offsets[dim - lead]);
+    std::optional<int64_t> size = getConstantIntValue(sizes[dim]), stride = getConstantIntValue(strides[dim]);
+    // Numbers that cannot overflow.
+    auto isSmall = [](std::optional<int64_t> n) { return n && *n >= 0 && *n < (int64_t(1) << 28); };
+    if (!isSmall(offset) || !isSmall(size) || !isSmall(stride) || *size == 0)
+      return false;
+    first += *offset * *stride;
+    last += (*offset + *size - 1) * *stride;
+  }
+  return first >= 0 && last < type.getNumElements();
 }
 
 /// Lowers what one function holds: a tile, or the control code of a launch.
@@ -128,8 +151,23 @@ private:
         getMixedValues(put.getStaticSrcStrides(), put.getDynamicSrcStrides(), builder));
     if (failed(access) || failed(checkHeader(put, access->type)))
       return failure();
-    return transfer(Service::Put, put, put.getChanName(), put.getIndices(), put.getDest(), *access,
-                    padding(put.getPadBefore(), put.getPadAfter()));
+    SmallVector<int64_t> pad = padding(put.getPadBefore(), put.getPadAfter());
+    auto channel = SymbolTable::lookupNearestSymbolFrom<air::ChannelOp>(put, put.getChanNameAttr());
+    bool isLatch = channel && channel.getChannelType() == kLatchType;
+    if (isLatch && memorySpace(access->type) != 0)
+      return put.emitError("AL0701: the source of this put is not in L3, from where the host of an NPU writes what a "
+                           "channel of type `npu_mmio` hands out");
+    // What stays in a latch is the same, however often it is put there.
+    if (int64_t times = timesPut(put); times > 1 && !isLatch) {
+      if (pad.size() == 2 * access->dims.size() && !pad.empty()) {
+        pad.insert(pad.begin() + access->dims.size(), 0);
+        pad.insert(pad.begin(), 0);
+      }
+      access->dims.insert(access->dims.begin(), {builder.getIndexAttr(times), builder.getIndexAttr(0)});
+    }
+    bool isConstant = !tile && isWithinGlobal(put);
+    return transfer(Service::Put, put, put.getChanName(), put.getIndices(), put.getDest(), *access, pad,
+                    isConstant ? kIsConstant : 0);
   }
 
   /// A core may write the header of a packet into its data itself, as a number that the channel names. What such a packet is
@@ -171,14 +209,14 @@ private:
   }
 
   LogicalResult transfer(Service service, Operation *op, StringRef name, OperandRange indices, Value destination,
-                         const Access &access, ArrayRef<int64_t> padding) {
+                         const Access &access, ArrayRef<int64_t> padding, int64_t flags = 0) {
     if (!padding.empty() && padding.size() != 2 * access.dims.size())
       return op->emitError("AL0701: this transfer has ")
              << access.dims.size() << " dimensions and padding for " << padding.size() / 2;
     LLVM::GlobalOp channel = runtime.channel(op, name);
     if (!channel)
       return failure();
-    int64_t flags = (destination ? kHasDestination : 0) | (relays.contains(op) ? kIsRelay : 0);
+    flags |= (destination ? kHasDestination : 0) | (relays.contains(op) ? kIsRelay : 0);
     LLVM::GlobalOp site = runtime.table(
         {runtime.text(placeText(op->getLoc())), channel, *elementBytes(access.type.getElementType()),
          int64_t(indices.size()), int64_t(access.dims.size()), flags, runtime.words(padding)});
@@ -456,6 +494,7 @@ LogicalResult lowerEntry(Operation *entry, int64_t index, Runtime &runtime, Herd
                          std::optional<uint8_t> poison) {
   if (isa<air::HerdOp>(entry))
     return entry->emitError("AL0701: a herd with channels stands in no launch, which the host target cannot run");
+  makeTasksOfExecutes(entry);
   SmallVector<air::HerdOp> herds;
   entry->walk([&](air::HerdOp herd) { herds.push_back(herd); });
   for (air::HerdOp herd : herds)

@@ -6,7 +6,6 @@
 // and pointers. `scratch` is a block of memory for the buffers that the tile allocates.
 #include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
@@ -168,6 +167,7 @@ private:
                   herd.getSymName() ? Word(runtime.text(*herd.getSymName())) : Word(LLVM::GlobalOp()),
                   int64_t(frame.size())};
     table.accesses = accesses;
+    table.order = orderOf(herd);
     table.site = runtime.table({int64_t(0)}); // Filled by finishHerds.
 
     SmallVector<OpFoldResult> words(frame.begin(), frame.end());
@@ -237,6 +237,7 @@ void finishHerds(Runtime &runtime, HerdTables &tables) {
     for (TileScratch::Buffer &buffer : table.scratch.buffers)
       rows.append({buffer.offset, buffer.bytes, runtime.text(buffer.text)});
     words.push_back(rows.empty() ? LLVM::GlobalOp() : runtime.table(rows));
+    words.push_back(static_cast<int64_t>(table.order));
     runtime.replaceTable(table.site, runtime.table(words));
   }
 }

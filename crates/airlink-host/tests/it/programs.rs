@@ -233,8 +233,8 @@ fn l1_buffers_last_from_herd_to_herd() {
         assert_eq!(found, [0, 1, 2, 3], "{ty}");
 
         let other_herd = text.replacen("@h ", "@other ", 1);
-        let shared =
-            "error AL0701 line 4: this L1 buffer is shared by several herds, which the host target cannot order yet\n";
+        let shared = "error AL0701 line 4: several herds share this L1 buffer, and several tiles write it: the host target cannot \
+             tell in which order they use it\n";
         assert_eq!(complaints(&other_herd), if ty.contains("2x2") { "" } else { shared });
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct RawSite {
 pub(crate) const HAS_DESTINATION: i64 = 1;
 /// A memtile may repeat this get or put for ever.
 pub(crate) const IS_RELAY: i64 = 2;
+/// The put reads a constant of the ELF, within its bounds.
+pub(crate) const IS_CONSTANT: i64 = 4;
 
 /// A buffer of the outside that the tiles of a herd see.
 #[repr(C)]
@@ -72,6 +74,9 @@ pub(crate) struct RawHerd {
     pub accesses: *const RawAccess,
     pub local_count: i64,
     pub locals: *const RawLocal,
+    /// The order of its tiles by their row-major numbers: 0 none, all run at the same time; 1 ascending, 2 descending, each
+    /// runs to its end before the next starts.
+    pub order: i64,
 }
 
 pub(crate) type TileFunction = unsafe extern "C" fn(*const i64, *mut c_void, i64, i64);

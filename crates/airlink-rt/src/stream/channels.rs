@@ -9,6 +9,7 @@ use super::Id;
 use super::abi::{self, RawChannel};
 use super::at_once::Near;
 use super::cursor::Cursor;
+use super::latches::Latched;
 use super::packets::Received;
 use super::races::Clock;
 
@@ -56,6 +57,8 @@ pub(crate) struct Member {
     /// Whoever has put into it: a herd's tile by herd and place, or control code.
     pub writer: Option<Writer>,
     pub put_bytes: u64,
+    /// What the last put has left, if it stays.
+    pub latched: Option<Latched>,
 }
 
 /// One end of a stream belongs to one of these.
@@ -93,6 +96,8 @@ pub(crate) struct Piece {
 pub(crate) struct Channel {
     pub name: String,
     pub is_packet: bool,
+    /// Keeps what was put last, for whoever gets.
+    pub is_latch: bool,
     members: Vec<i64>,
     destinations: Vec<i64>,
     is_broadcast: bool,
@@ -178,6 +183,7 @@ impl Channels {
             // SAFETY: a C string by the table's layout.
             name: unsafe { abi::text(table.name) },
             is_packet: table.kind == 1,
+            is_latch: table.kind == 3,
             members: members.to_vec(),
             destinations: destinations.to_vec(),
             is_broadcast: members != destinations,
@@ -209,6 +215,7 @@ impl Channels {
             last_put: 0,
             writer: None,
             put_bytes: 0,
+            latched: None,
         }));
         self.by_table.insert(raw as usize, index);
         Some(index)
@@ -247,6 +254,7 @@ impl Channels {
         for member in &mut self.members {
             member.putters.clear();
             (member.last_put, member.writer, member.put_bytes) = (0, None, 0);
+            member.latched = None;
         }
         for fifo in &mut self.fifos {
             fifo.pieces.clear();

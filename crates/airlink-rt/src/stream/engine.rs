@@ -14,7 +14,7 @@ use super::packets::Packets;
 use super::races::Races;
 use super::records::{Kind, Records, What};
 use super::relays::Relay;
-use super::scheduler::{Next, Pools, Tile};
+use super::scheduler::{Next, Pools, Tile, Tiles};
 use super::{Id, StreamFault, StreamOptions, abi};
 
 /// What one call of an ELF has under way.
@@ -85,6 +85,9 @@ pub(crate) struct HerdRun {
     /// What tiles read; it lies still until all have ended.
     #[allow(dead_code, reason = "tiles hold a pointer to it")]
     pub frame: Box<[i64]>,
+    pub tiles: Tiles,
+    /// Places of tiles that start one after the other, each when the one before it has ended.
+    pub queue: VecDeque<(i64, i64)>,
 }
 
 /// Records that control code may be ahead of the tiles while these have something to do.

@@ -327,7 +327,8 @@ impl Memory {
 
     /// Takes all buffers of segments away.
     pub(crate) fn release_locals(&mut self) {
-        let locals: Vec<usize> = self.objects.values().filter(|o| matches!(o.name, Name::Local(_))).map(|o| o.base).collect();
+        let locals: Vec<usize> =
+            self.objects.values().filter(|o| matches!(o.name, Name::Local(_))).map(|o| o.base).collect();
         locals.into_iter().for_each(|base| self.release(base));
         self.objects.values_mut().for_each(|o| o.accesses.clear());
         self.next_virtual = FIRST_VIRTUAL;

@@ -1,5 +1,6 @@
 //! Coroutines: control code on the caller's stack of a call, each tile on one of its own.
 
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::time::Instant;
@@ -25,6 +26,17 @@ pub(crate) struct Worker {
     coroutine: TileCoroutine,
     /// Addresses below its stack that nobody may touch, and the end of the stack.
     stack: (std::ops::Range<usize>, usize),
+}
+
+/// What all tiles of a herd have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Tiles {
+    site: *const RawHerd,
+    name: usize,
+    /// The key of tile 0, 0.
+    first_key: u64,
+    /// Code and frame.
+    start: (TileFunction, usize),
 }
 
 /// One tile of a herd.
@@ -307,33 +319,42 @@ impl Engine {
         let frame = frame.into_boxed_slice();
         let words = frame.as_ptr() as usize;
         let name = if table.symbol.is_null() { site as usize } else { table.symbol as usize };
-        self.herds.insert(id, HerdRun { left, frame });
         let known = self.herd_names.iter().position(|&known| known == name).unwrap_or_else(|| {
             self.herd_names.push(name);
             self.herd_names.len() - 1
         });
-        let first_key = (known as u64 + 1) << 32;
+        let tiles = Tiles { site, name, first_key: (known as u64 + 1) << 32, start: (code, words) };
         // Rows of tiles from the far end of a cascade on, so that who feeds others runs first.
-        for y in (0..size.1).rev() {
-            for x in 0..size.0 {
-                self.races.start_tile(id);
-                self.runnable.push_back(self.tiles.len());
-                self.tiles.push(Tile {
-                    herd: id,
-                    site,
-                    x,
-                    y,
-                    name,
-                    key: if x < 1 << 16 && y < 1 << 16 { first_key | (y as u64) << 16 | x as u64 } else { 0 },
-                    start: Some((code, words)),
-                    worker: None,
-                    yielder: std::ptr::null(),
-                    scratch: None,
-                    lent: Vec::new(),
-                    waits_in: None,
-                });
-            }
+        let rows = (0..size.1).rev().flat_map(|y| (0..size.0).map(move |x| (x, y)));
+        let columns = (0..size.0).flat_map(|x| (0..size.1).map(move |y| (x, y)));
+        if table.order == 0 {
+            self.herds.insert(id, HerdRun { left, frame, tiles, queue: VecDeque::new() });
+            return rows.for_each(|place| self.add_tile(id, tiles, place));
         }
+        let mut queue: VecDeque<(i64, i64)> =
+            if table.order == 1 { columns.collect() } else { columns.rev().collect() };
+        let first = queue.pop_front();
+        self.herds.insert(id, HerdRun { left, frame, tiles, queue });
+        first.into_iter().for_each(|place| self.add_tile(id, tiles, place));
+    }
+
+    fn add_tile(&mut self, herd: Id, tiles: Tiles, (x, y): (i64, i64)) {
+        self.races.start_tile(herd);
+        self.runnable.push_back(self.tiles.len());
+        self.tiles.push(Tile {
+            herd,
+            site: tiles.site,
+            x,
+            y,
+            name: tiles.name,
+            key: if x < 1 << 16 && y < 1 << 16 { tiles.first_key | (y as u64) << 16 | x as u64 } else { 0 },
+            start: Some(tiles.start),
+            worker: None,
+            yielder: std::ptr::null(),
+            scratch: None,
+            lent: Vec::new(),
+            waits_in: None,
+        });
     }
 
     /// Who runs a tile that can go on; none after a fault.
@@ -399,7 +420,10 @@ impl Engine {
         }
         if let Some(run) = self.herds.get_mut(&herd) {
             run.left -= 1;
-            if run.left == 0 {
+            let tiles = run.tiles;
+            if let Some(place) = run.queue.pop_front() {
+                self.add_tile(herd, tiles, place);
+            } else if run.left == 0 {
                 self.herds.remove(&herd);
                 self.records.complete(herd);
             }

@@ -84,7 +84,10 @@ impl Engine {
         let (table, channel) = unsafe { (&*site, self.channels.of((*site).channel)?) };
         let (sizes, strides) = words.split_at_checked(table.rank as usize)?;
         let pattern = Rc::new(Pattern::new(sizes, strides, padding, table.element_bytes as usize).ok()?);
-        self.sites.insert(site as usize, KnownSite { words: words.into(), pattern: pattern.clone(), channel });
+        // A site that is known may go the short way, which knows streams alone.
+        if !self.channels.channels[channel].is_latch {
+            self.sites.insert(site as usize, KnownSite { words: words.into(), pattern: pattern.clone(), channel });
+        }
         Some((pattern, channel))
     }
 
@@ -94,7 +97,10 @@ impl Engine {
         if !self.claim_end(transfer.end, true, Writer::Control, site) {
             return 0;
         }
-        let touched = self.touched(transfer.start, &transfer.pattern, false, Via::Put(transfer.end), site.place);
+        let touched = match site.flags & abi::IS_CONSTANT {
+            0 => self.touched(transfer.start, &transfer.pattern, false, Via::Put(transfer.end), site.place),
+            _ => None,
+        };
         let waits = [self.channels.members[transfer.end].last_put];
         let end = transfer.end;
         let what = What::Put(end, site.place);
@@ -124,7 +130,8 @@ impl Engine {
             false => (channels.fifos[end].channel, &mut channels.fifos[end].reader),
         };
         let before = *owner.get_or_insert(who);
-        if before == who || channels.channels[channel].is_packet {
+        let channel = &channels.channels[channel];
+        if before == who || channel.is_packet || (channel.is_latch && !is_put) {
             return true;
         }
         let (stream, name) = match is_put {
@@ -196,6 +203,9 @@ impl Engine {
 
     /// Hands the bytes of a FIFO to who waits for them.
     fn deliver(&mut self, number: usize) {
+        if self.is_latch(self.channels.fifos[number].member) {
+            return self.copy_latched(number);
+        }
         loop {
             let fifo = &mut self.channels.fifos[number];
             let Some(getter) = fifo.getters.front_mut() else { return };
@@ -233,7 +243,7 @@ impl Engine {
         }
     }
 
-    fn transfer_done(&mut self, who: Who) {
+    pub(super) fn transfer_done(&mut self, who: Who) {
         match who {
             Who::Record(id) => self.records.complete(id),
             Who::Tile(tile) => {
@@ -248,6 +258,9 @@ impl Engine {
 
     /// Lets the first putter of a member go on as far as it can.
     pub(crate) fn put_some(&mut self, number: usize) {
+        if self.is_latch(number) {
+            return self.latch(number);
+        }
         loop {
             let Some(putter) = self.channels.members[number].putters.front() else { return };
             let left = putter.cursor.left();
@@ -349,7 +362,7 @@ impl Engine {
         }
     }
 
-    fn check_memory(&mut self, member: usize) -> bool {
+    pub(super) fn check_memory(&mut self, member: usize) -> bool {
         let needed_bytes = self.held_bytes();
         let limit_bytes = self.options.memory_limit_bytes;
         if needed_bytes <= limit_bytes {

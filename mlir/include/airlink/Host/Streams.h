@@ -5,6 +5,7 @@
 
 #include "airlink/AIR/AIRDialect.h"
 #include "airlink/Host/Host.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/MapVector.h"
 #include <variant>
 
@@ -14,6 +15,9 @@ using namespace mlir;
 
 /// The version of the tables and services below.
 constexpr int64_t kStreamAbi = 2;
+
+/// The type of channels that keep what was put last: gets copy it and take nothing away.
+constexpr StringLiteral kLatchType = "npu_mmio";
 
 /// What an ELF asks of the run time, in the order of the service table, behind its version and its size.
 enum class Service : int32_t {
@@ -66,12 +70,19 @@ struct TileScratch {
   int64_t bytes = 0;
 };
 
+/// In which order of their row-major numbers the tiles of a herd run, each to its end. Any: at the same time.
+enum class TileOrder : int64_t { Any, Ascending, Descending };
+
+/// The order that the buffers want through which tiles hand on data; privatizeTileBuffers finds it.
+TileOrder orderOf(Operation *level);
+
 /// What is known of each herd that became a function of its own, by the function's name.
 struct HerdTable {
   LLVM::GlobalOp site;
   SmallVector<Word> head;
   SmallVector<std::array<int64_t, 3>> accesses;
   TileScratch scratch;
+  TileOrder order = TileOrder::Any;
 };
 using HerdTables = llvm::MapVector<StringRef, HerdTable>;
 
@@ -80,6 +91,17 @@ std::string placeText(Location loc);
 
 /// ``launch `@q` ``, ``herd``.
 std::string described(Operation *op);
+
+/// The `memref.alloc` that a value comes from, also out of an `air.execute`; null if it comes from elsewhere.
+memref::AllocOp allocOf(Value buffer);
+
+/// Lets each put say itself how often it puts its elements: what its buffer or its channel says goes to it.
+LogicalResult settleRefeeds(ModuleOp module);
+int64_t timesPut(air::ChannelPutOp put);
+
+/// Turns what an `air.execute` of control code does to memory in code of its own into a herd of one tile, where nothing
+/// but its token comes out.
+void makeTasksOfExecutes(Operation *entry);
 
 /// Turns `herd` into a function that runs one tile and a call that issues the tiles.
 LogicalResult outlineHerd(air::HerdOp herd, Runtime &runtime, HerdTables &tables);

@@ -1,6 +1,6 @@
 //! Packets: who gets one is said where it is put first, by a number that is known only then.
 
-use super::{GET, bounded, fault, launch, results};
+use super::{GET, bounded, complaints, fault, launch, results};
 use airlink_rt::{StreamFault, StreamOptions};
 
 /// A herd whose one tile sends three packets of 8 elements over `channel`, the first to the last of three consumers; `more`
@@ -109,6 +109,16 @@ fn a_consumer_that_is_not_there() {
          memref.dealloc %m : memref<8xi16, 1>";
     let found = fault(&three_packets(HOP, "hop", "arith.constant 3 : index", relay), StreamOptions::default());
     assert_eq!(found.to_string(), "uses index [3] of channel `@fan`, whose extents are [3]");
+}
+
+/// Where cores write headers into their data, the host cannot know who is to get it.
+#[test]
+fn headers_that_a_core_writes_are_refused() {
+    let text = three_packets("", "fan", BACKWARDS, "")
+        .replace("\"npu_dma_packet\"", "\"npu_dma_packet\", packet_ids = [3, 5, 7]");
+    assert_eq!(results(&text, &[]), reversed(), "the compiler writes them where the put has a `dest`");
+    let found = complaints(&text.replace("dest(%d) ", ""));
+    assert!(found.contains("has 3 `packet_ids`, and this put from L1 has no `dest`"), "{found}");
 }
 
 /// A core that gets a packet and puts data on writes no header: its data goes to all.

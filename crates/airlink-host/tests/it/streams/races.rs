@@ -56,6 +56,10 @@ fn tiles_that_race_for_memory() {
     let Some(StreamFault::Race { bytes, both_write, writer, other, .. }) = race(&text) else { panic!() };
     assert_eq!((bytes, both_write), (8, false));
     assert_eq!((writer.as_str(), other.as_str()), ("tile [0, 0] of herd `@h`", "tile [1, 0] of herd `@h`"));
+    let copy = "%part = memref.subview %hb[0] [8] [1] : memref<64xi16> to memref<8xi16, strided<[1]>>
+                memref.copy %l1, %part : memref<8xi16, 2> to memref<8xi16, strided<[1]>>";
+    let Some(StreamFault::Race { bytes, both_write, .. }) = race(&two_tiles("", copy)) else { panic!() };
+    assert_eq!((bytes, both_write), (16, true));
     // Both only read, or each has elements of its own, be it every other one.
     assert_eq!(race(&two_tiles("", READ)), None);
     let own = "air.dma_memcpy_nd (%hb[%tx, 0] [1, 8] [1, 2], %l1[] [] []) : (memref<64xi16>, memref<8xi16, 2>)";
