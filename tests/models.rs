@@ -234,7 +234,7 @@ fn add_part(
         let of = buffer["name"].as_str().expect("text");
         let is_viewed = views.iter().any(|v| v["of"].as_str() == Some(of));
         let is_static = buffer.get("role").and_then(|r| r.as_str()) == Some("static") && !is_viewed;
-        if (used.contains_key(of) || is_viewed) && (is_static || is_viewed) {
+        if is_viewed || (used.contains_key(of) && is_static) {
             let role = if is_static { "role = \"static\"\n" } else { "" };
             let _ = write!(text, "[[{prefix}buffer]]\nname = \"{}\"\ntype = {}\n{role}", rename(of), buffer["type"]);
         }

@@ -214,7 +214,7 @@ impl<'c> Same<'c, 'c> {
 fn id_mapped<'c>(op: OperationRef<'c, 'c>, id: Value<'c, 'c>, map: &str) -> Option<Value<'c, 'c>> {
     let attributes = attr::all(op);
     let is_map = |(key, found): &(&str, airlink_ir::Attribute<'_>)| *key == "map" && found.to_string() == map;
-    let is_mapped = name(op) == "affine.apply" && attributes.len() == 1 && attributes.iter().all(|a| is_map(a));
+    let is_mapped = name(op) == "affine.apply" && attributes.len() == 1 && attributes.iter().all(is_map);
     let is_of_id = op.operand_count() == 1 && op.operand(0).ok() == Some(id);
     (is_mapped && is_of_id && op.result_count() == 1).then(|| op.result(0).ok().map(Into::into))?
 }

@@ -54,7 +54,7 @@ fn check_section(kind: SectionKind, bytes: &[u8]) {
 /// Walks control code: operations lie one behind the other and end where the stream ends, or an error says where not;
 /// relocations that are derived lie in the stream.
 pub fn control(bytes: &[u8]) -> Outcome {
-    assert_eq!(lint_stream(bytes, "x.bin").is_empty() && control_code(bytes).is_err(), false, "refused without a word");
+    assert!(!(lint_stream(bytes, "x.bin").is_empty() && control_code(bytes).is_err()), "refused without a word");
     let Ok(code) = control_code(bytes) else { return Outcome::Refused };
     let (mut at, mut failed) = (CONTROL_HEADER_BYTES, false);
     for operation in code.operations() {

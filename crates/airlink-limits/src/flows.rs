@@ -108,7 +108,7 @@ fn memtiles(transfer: &Transfer, side: &Side, splits: &[Split], group: &mut Flow
     let Some(split) = local.filter(|s| s.axis.is_some()) else { return 1 };
     // Parts are runs of the outermost dimension; where that does not divide, the buffer stays whole.
     let outermost = side.sizes.iter().find(|s| **s != Some(1)).copied().flatten();
-    if !outermost.is_some_and(|n| n % split.parts == 0) {
+    if outermost.is_none_or(|n| n % split.parts != 0) {
         return 1;
     }
     group.columns = (0..split.parts).map(|i| Some(split.first_column + i)).collect();

@@ -98,12 +98,12 @@ impl ControlWriter {
     /// A shim transfer of `words` contiguous words of an argument: descriptor, address, push.
     pub fn transfer(&mut self, transfer: &ShimTransfer) -> &mut ControlWriter {
         let column = u32::from(transfer.column) << 25;
-        let bd = column | 0x1_d000 + transfer.bd * BD_BYTES;
+        let bd = column | (0x1_d000 + transfer.bd * BD_BYTES);
         let channels = if transfer.direction == Direction::S2MM { 0x1_d200 } else { 0x1_d210 };
         // AXI cache bits, and the valid bit.
         self.block_write(bd, &[transfer.words, 0, 0, 0, 0x8000_0000, 0x0200_0000, 0, 0x0200_0000])
             .patch(bd + 4, transfer.argument, transfer.offset_bytes)
-            .write(column | channels + transfer.channel * 8 + 4, transfer.bd | u32::from(transfer.has_token) << 31)
+            .write(column | (channels + transfer.channel * 8 + 4), transfer.bd | u32::from(transfer.has_token) << 31)
     }
 
     /// The stream; none where it does not fit its header.

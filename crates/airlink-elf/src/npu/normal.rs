@@ -255,7 +255,7 @@ fn block(address: u32, payload: &[u8], places: &Places<'_>, data: Option<&[u8]>,
     let register = Register::of(address);
     let is_descriptors = register.tile_kind() == TileKind::Shim
         && matches!(register.meaning(), Meaning::BdWord { word: 0, .. })
-        && payload.len() % 0x20 == 0;
+        && payload.len().is_multiple_of(0x20);
     if !is_descriptors && payload.len() > SHORT_BLOCK_BYTES {
         return push(NormalKind::LongBlock { address, word_count: payload.len() / 4, digest: digest(payload) });
     }

@@ -37,7 +37,7 @@ pub enum PacketError {
 /// Source: the control packet's header in `aie-rt` (odd parity in bit 31, operation in bits 23:22, words less one in
 /// bits 21:20, address in bits 19:0), read off `ctrl_pkt0` of github.com/Xilinx/aiebu.
 pub fn control_packets(bytes: &[u8]) -> Result<Vec<ControlPacket>, PacketError> {
-    if bytes.len() % PACKET_BYTES != 0 {
+    if !bytes.len().is_multiple_of(PACKET_BYTES) {
         return Err(PacketError::Rest { bytes: bytes.len() });
     }
     bytes.chunks_exact(PACKET_BYTES).enumerate().map(|(i, chunk)| packet(chunk, i * PACKET_BYTES)).collect()

@@ -159,7 +159,7 @@ fn parts(
             .remedy("write `partition = \"auto\"`, with a kernel for as many rows as the number of launches wants")
             .into());
     }
-    let is_padded = |p: &&Part| p.rows_in_all % p.rows != 0;
+    let is_padded = |p: &&Part| !p.rows_in_all.is_multiple_of(p.rows);
     match list.iter().filter(is_padded).find(|p| uses.get(&p.buffer).is_some_and(|n| *n > 1)) {
         Some(p) => {
             let text = format!("`{}` would be padded for launch `{name}`, and other launches use it", p.buffer);

@@ -31,7 +31,7 @@ pub(super) fn choose(
     let known = reference::candidates(symbol, &types);
     match (wanted(inputs, object, symbol, findings)?, &known[..]) {
         (Some(wanted), _) => named(wanted, symbol, types, &known, findings),
-        (None, [variant]) => Ok(Choice { variant: *variant, inputs: types }),
+        (None, [variant]) => Ok(Choice { variant, inputs: types }),
         (None, []) => Err(findings.fail(unknown_extern(inputs, object, symbol, &types))),
         (None, several) => Err(findings.fail(ambiguous(inputs, object, symbol, several))),
     }

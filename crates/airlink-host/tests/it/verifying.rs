@@ -132,13 +132,13 @@ fn host_steps_write_the_same_on_both_sides() {
     let input = ("b", TY, Role::Input);
     let steps = [
         Step::Elf(ElfUnderTest {
-            fused: fused(&[A, out], &[first.clone()]),
+            fused: fused(&[A, out], std::slice::from_ref(&first)),
             unfused: vec![alone(&[A, out], &first)],
             launch_counts: vec![1],
         }),
         Step::Host { name: "h".into(), writes: vec![HostWrite { buffer: "b".into(), range: 8..16 }] },
         Step::Elf(ElfUnderTest {
-            fused: fused(&[input, C], &[second.clone()]),
+            fused: fused(&[input, C], std::slice::from_ref(&second)),
             unfused: vec![alone(&[input, C], &second)],
             launch_counts: vec![1],
         }),

@@ -228,7 +228,7 @@ impl Drawing<'_> {
         });
         let count = left(row).count();
         for (i, slot) in left(row).enumerate() {
-            self.from_outside(out, slot, line_y(place, i, count));
+            self.outside_in(out, slot, line_y(place, i, count));
         }
         let count = right(row).count();
         for (i, (slot, is_read)) in right(row).enumerate() {
@@ -237,7 +237,7 @@ impl Drawing<'_> {
     }
 
     /// What the host gives, with an arrow into the box.
-    fn from_outside(&self, out: &mut Markup, slot: &Slot<'_>, y: u32) {
+    fn outside_in(&self, out: &mut Markup, slot: &Slot<'_>, y: u32) {
         let class = class_of(slot.role);
         out.element("g", &[("class", class)], |out| {
             let label = labelled(slot, (self.at.box_x - MARGIN - 20) * 10 / CHAR_TENTHS);

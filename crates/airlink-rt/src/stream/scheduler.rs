@@ -154,8 +154,8 @@ pub(crate) fn run(
 }
 
 /// Lets control code and tiles take turns; how the first of them ended that did not just return 0.
-fn turns<'s>(
-    control: &mut Coroutine<(), (), Exit, &'s mut GuardedStack>,
+fn turns(
+    control: &mut Coroutine<(), (), Exit, &mut GuardedStack>,
     guard: &(std::ops::Range<usize>, usize),
 ) -> Option<Exit> {
     let mut exit = None;

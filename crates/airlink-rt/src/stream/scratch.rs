@@ -20,6 +20,7 @@ pub(crate) struct Scratch {
 
 /// Blocks that no tile uses, by herd.
 #[derive(Default)]
+#[allow(clippy::vec_box, reason = "blocks go to tiles and come back, one word each time")]
 pub(crate) struct ScratchPool(BTreeMap<usize, Vec<Box<Scratch>>>);
 
 impl ScratchPool {

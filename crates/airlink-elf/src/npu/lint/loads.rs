@@ -47,24 +47,22 @@ fn judge(loads: &[(usize, String)], what: &str, findings: &mut Vec<Finding>) {
             .remedy("link the kernels with `airlink link`, which alternates between two copies"),
         );
     }
-    if let (Some((first, symbol)), Some((last, other))) = (loads.first(), loads.last()) {
-        if symbol == other {
-            let found = match loads.len() {
-                1 => format!("one load, at {first:#x}"),
-                _ => format!("loads at {first:#x} and {last:#x}"),
-            };
-            findings.push(
-                Finding::warning(
-                    codes::AL0641,
-                    format!(
-                        "{what} begins and ends with `{symbol}`: it is right once, and wrong on every later dispatch"
-                    ),
-                )
-                .found(found)
-                .allowed("a last load that differs from the first")
-                .source(SOURCE)
-                .remedy("link it with `airlink link`, which ends with a reset of its own"),
-            );
-        }
+    if let (Some((first, symbol)), Some((last, other))) = (loads.first(), loads.last())
+        && symbol == other
+    {
+        let found = match loads.len() {
+            1 => format!("one load, at {first:#x}"),
+            _ => format!("loads at {first:#x} and {last:#x}"),
+        };
+        findings.push(
+            Finding::warning(
+                codes::AL0641,
+                format!("{what} begins and ends with `{symbol}`: it is right once, and wrong on every later dispatch"),
+            )
+            .found(found)
+            .allowed("a last load that differs from the first")
+            .source(SOURCE)
+            .remedy("link it with `airlink link`, which ends with a reset of its own"),
+        );
     }
 }

@@ -101,11 +101,11 @@ pub(super) fn bounds(
             }
             OpKind::Write { address, value } => {
                 let register = Register::of(address);
-                if let (TileKind::Shim, Meaning::Queue { .. }) = (register.tile_kind(), register.meaning()) {
-                    if let Some((bd, relocation)) = held.get(&(register.column, value & QUEUE_BD_MASK)) {
-                        let repeats = u64::from(value >> QUEUE_REPEAT_SHIFT & QUEUE_REPEAT_MASK);
-                        judge(bd, relocation, repeats + 1);
-                    }
+                if let (TileKind::Shim, Meaning::Queue { .. }) = (register.tile_kind(), register.meaning())
+                    && let Some((bd, relocation)) = held.get(&(register.column, value & QUEUE_BD_MASK))
+                {
+                    let repeats = u64::from(value >> QUEUE_REPEAT_SHIFT & QUEUE_REPEAT_MASK);
+                    judge(bd, relocation, repeats + 1);
                 }
             }
             _ => {}

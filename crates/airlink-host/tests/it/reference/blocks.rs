@@ -61,8 +61,8 @@ fn rows_are_scaled() {
         let mut random = Random::new(62);
         let (mut r, mut c) = (random.ordinary(64), random.ordinary(4096));
         let mut expected = c.clone();
-        for i in 0..64 {
-            let factor = if divide { round(1.0 / f32_of(r[i])) } else { f32_of(r[i]) };
+        for (i, &scale) in r.iter().enumerate() {
+            let factor = if divide { round(1.0 / f32_of(scale)) } else { f32_of(scale) };
             for j in 0..64 {
                 let at = blocked(i, j, 64);
                 expected[at] = bf16(f32_of(c[at]) * factor);
@@ -84,7 +84,7 @@ fn softmax_steps_equal_their_twins() {
         let (mut g, mut u) = (random.ordinary(4096), random.ordinary(64));
         for x in &mut g {
             // Up to 16 or so, some of them masked.
-            *x = if random.bits() % 7 == 0 { 0xff80 } else { *x + (4 << 7) };
+            *x = if random.bits().is_multiple_of(7) { 0xff80 } else { *x + (4 << 7) };
         }
         (0..64).for_each(|j| g[blocked(9, j, 64)] = 0xff80);
         u[..4].copy_from_slice(&[0xff7f, 0xff80, 0x4200, 0x0000]);

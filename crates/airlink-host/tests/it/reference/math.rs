@@ -127,6 +127,7 @@ fn edges() {
 
 /// Against the processor's own, or an exact one of the standard library's.
 #[test]
+#[allow(clippy::needless_range_loop, reason = "one number in three arrays")]
 fn soft_fma_rounds_once() {
     let text = soft_fma().replace("func.func @fmaf", "func.func private @fmaf");
     let mut random = Random::new(70);

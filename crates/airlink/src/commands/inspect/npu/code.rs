@@ -40,7 +40,7 @@ pub fn listing(title: &str, bytes: &[u8], section: Option<&Section>, launches: O
         if end == Some(offset) {
             out += "closing reset:\n";
         }
-        let relocations: Vec<String> = of_operation(&patched, &operation).map(|r| relocation_text(r)).collect();
+        let relocations: Vec<String> = of_operation(&patched, &operation).map(relocation_text).collect();
         let note = if relocations.is_empty() { String::new() } else { format!("  <- {}", relocations.join(", ")) };
         out += &format!("  {offset:#06x}  {}{note}\n", operation.kind);
     }
