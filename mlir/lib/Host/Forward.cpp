@@ -8,6 +8,7 @@
 #include "airlink/Host/Streams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -19,6 +20,9 @@ using namespace mlir;
 namespace airlink::host {
 
 namespace {
+
+/// How far tiles are ahead of the next buffer that they ask for in order.
+constexpr int64_t kBeyondBytes = 64 << 10;
 
 /// Whether the declaration says that the kernel only reads this operand.
 bool isReadByCall(OpOperand &use) {
@@ -251,7 +255,7 @@ private:
     OpBuilder inside(fill);
     Value same = memrefFromPointer(inside, fill.getLoc(), access->start, alloc.getType());
     if (auto herd = fill->getParentOfType<air::HerdOp>(); herd && tilesTakeTurns)
-      if (Value distance = distanceToNext(herd, fill, access->start))
+      if (Value distance = distanceAhead(herd, fill, access->start, *bufferBytes(alloc.getType())))
         for (Operation *read : readers)
           prefetch(read, distance);
     forwarded.insert(same);
@@ -265,6 +269,49 @@ private:
     alloc.getResult().replaceAllUsesWith(same);
     alloc.erase();
     return true;
+  }
+
+  /// How far ahead a tile asks, in bytes; null if there is nothing to ask for.
+  Value distanceAhead(air::HerdOp herd, air::DmaMemcpyNdOp fill, Value start, int64_t bytes) {
+    Value distance = forwarded.contains(outermost(fill.getSrc())) ? distanceInOrder(herd, fill, start, bytes) : Value();
+    return distance ? distance : distanceToNext(herd, fill, start);
+  }
+
+  /// Where the tiles together read all of a buffer, each a part in each turn of at most one loop, they ask for the next such
+  /// buffer behind it in the order of its addresses, whatever order they read in: memory is faster that way.
+  static Value distanceInOrder(air::HerdOp herd, air::DmaMemcpyNdOp fill, Value start, int64_t bytes) {
+    auto whole = dyn_cast<MemRefType>(fill.getSrc().getType());
+    std::optional<int64_t> wholeBytes = whole ? bufferBytes(whole) : std::nullopt;
+    SmallVector<int64_t> sizes;
+    for (Value size : herd.getSizes())
+      sizes.push_back(getConstantIntValue(size).value_or(0));
+    auto loop = dyn_cast<scf::ForOp>(fill->getParentOp());
+    Operation *outer = loop ? loop->getParentOp() : fill->getParentOp();
+    std::optional<int64_t> first = loop ? getConstantIntValue(loop.getLowerBound()) : 0;
+    std::optional<int64_t> end = loop ? getConstantIntValue(loop.getUpperBound()) : 1;
+    std::optional<int64_t> step = loop ? getConstantIntValue(loop.getStep()) : 1;
+    if (outer != herd || !wholeBytes || sizes.empty() || sizes.size() > 2 || first != 0 || !end || step != 1)
+      return {};
+    int64_t columns = sizes[0], rows = sizes.size() == 2 ? sizes[1] : 1, parts = 0;
+    if (llvm::MulOverflow(columns * rows, *end, parts) || llvm::MulOverflow(parts, bytes, parts) || parts != *wholeBytes)
+      return {};
+    OpBuilder builder(fill);
+    Location loc = fill.getLoc();
+    Type i64 = builder.getI64Type();
+    auto number = [&](int64_t n) { return i64Constant(builder, loc, n); };
+    auto cast = [&](Value index) -> Value { return arith::IndexCastOp::create(builder, loc, i64, index); };
+    auto add = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
+    auto times = [&](Value a, int64_t n) -> Value { return arith::MulIOp::create(builder, loc, a, number(n)); };
+    // Rows of tiles run from the last one on, see `start_herd` in airlink-rt.
+    Value turn = cast(herd.getIds()[0]);
+    if (rows > 1)
+      turn = add(turn, times(arith::SubIOp::create(builder, loc, number(rows - 1), cast(herd.getIds()[1])), columns));
+    turn = times(turn, *end);
+    if (loop)
+      turn = add(turn, cast(loop.getInductionVar()));
+    Value base = LLVM::PtrToIntOp::create(builder, loc, i64, Descriptor(builder, loc, fill.getSrc()).firstElement());
+    Value there = add(add(base, times(turn, bytes)), number(*wholeBytes + kBeyondBytes));
+    return LLVM::SubOp::create(builder, loc, there, LLVM::PtrToIntOp::create(builder, loc, i64, start));
   }
 
   /// How far what this tile reads lies from what the tile that runs next will read there, in bytes; null if that is
