@@ -42,6 +42,11 @@ private:
     FailureOr<func::FuncOp> program = findProgram(module);
     if (failed(program) || failed(checkSupported(module)))
       return failure();
+    // What these steps say to each other, no kernel can say.
+    module.walk([](Operation *op) {
+      for (StringRef mark : {"airlink.lent", "airlink.order", "airlink.execute"})
+        op->removeDiscardableAttr(mark);
+    });
     lowerTokens(module);
     std::optional<uint8_t> byte;
     if (poison >= 0)

@@ -3,6 +3,7 @@
 // The count stands where mlir-air's passes look for it: on the put, on the L2 buffer whose only put it is, or on the
 // channel. Afterwards it stands on the put.
 #include "airlink/Host/Streams.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 using namespace mlir;
 
@@ -12,11 +13,24 @@ namespace {
 
 constexpr StringLiteral kRefeedCount = "air.refeed_count";
 
-bool isPut(Operation *op) { return isa<air::ChannelPutOp>(op); }
+/// The puts that read a buffer, through views as well.
+unsigned countPuts(Value buffer) {
+  unsigned count = 0;
+  for (Operation *user : buffer.getUsers()) {
+    count += isa<air::ChannelPutOp>(user);
+    if (isa<ViewLikeOpInterface>(user))
+      for (Value view : user->getResults())
+        count += countPuts(view);
+  }
+  return count;
+}
 
 /// The count of a buffer that a put reads; null if there is none.
 FailureOr<IntegerAttr> countOfBuffer(air::ChannelPutOp put) {
-  memref::AllocOp alloc = allocOf(put.getSrc());
+  Value buffer = put.getSrc();
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  memref::AllocOp alloc = allocOf(buffer);
   Attribute count = alloc ? alloc->getAttr(kRefeedCount) : Attribute();
   if (!count)
     return IntegerAttr();
@@ -25,7 +39,7 @@ FailureOr<IntegerAttr> countOfBuffer(air::ChannelPutOp put) {
     return alloc.emitError("AL0701: `air.refeed_count` of this buffer is ")
            << count << ", which is no number of times to put it";
   // It counts the puts of all loops that are gone: whose they were, nobody knows any more.
-  if (llvm::count_if(put.getSrc().getUsers(), isPut) != 1)
+  if (countPuts(buffer) != 1)
     return alloc.emitError("AL0701: this buffer has an `air.refeed_count` and several puts: which of them is to be "
                            "repeated is not known");
   return integer;

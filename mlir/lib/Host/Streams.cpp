@@ -71,7 +71,10 @@ bool isWithinGlobal(air::ChannelPutOp put) {
     source = level.getKernelOperands()[argument.getArgNumber() - first];
   }
   auto type = dyn_cast<MemRefType>(source.getType());
-  if (!source.getDefiningOp<memref::GetGlobalOp>() || !type || !bufferBytes(type))
+  auto get = source.getDefiningOp<memref::GetGlobalOp>();
+  auto global = get ? SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()) : memref::GlobalOp();
+  // Nothing orders puts of one that is written.
+  if (!global || !global.getConstant() || !type || !bufferBytes(type))
     return false;
   Builder builder(put.getContext());
   auto sizes = getMixedValues(put.getStaticSrcSizes(), put.getDynamicSrcSizes(), builder);
@@ -170,10 +173,20 @@ private:
                     isConstant ? kIsConstant : 0);
   }
 
+  /// Whether a packet channel of the program broadcasts.
+  static bool hasChoice(ModuleOp module) {
+    return llvm::any_of(module.getOps<air::ChannelOp>(), [](air::ChannelOp channel) {
+      return channel.getChannelType() == "npu_dma_packet" && channel->hasAttr("broadcast_shape");
+    });
+  }
+
   /// A core may write the header of a packet into its data itself, as a number that the channel names. What such a packet is
   /// for, only the NPU's switches can tell.
   static LogicalResult checkHeader(air::ChannelPutOp put, MemRefType source) {
     auto channel = SymbolTable::lookupNearestSymbolFrom<air::ChannelOp>(put, put.getChanNameAttr());
+    if (put.getDest() && channel && !hasChoice(put->getParentOfType<ModuleOp>()))
+      return put.emitError("AL0701: this put has a `dest`, and no packet channel of the program has several consumers to "
+                           "choose from");
     auto ids = channel ? channel->getAttrOfType<ArrayAttr>("packet_ids") : ArrayAttr();
     if (!ids || ids.size() < 2 || put.getDest() || memorySpace(source) != 2)
       return success();

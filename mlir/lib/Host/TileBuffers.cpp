@@ -213,6 +213,15 @@ private:
 
   /// A number, where it depends on the tile's ids alone.
   std::optional<int64_t> value(Value number) {
+    auto [place, isNew] = known.try_emplace(number, std::nullopt);
+    if (!isNew)
+      return place->second;
+    std::optional<int64_t> found = valueOnce(number);
+    known[number] = found;
+    return found;
+  }
+
+  std::optional<int64_t> valueOnce(Value number) {
     if (std::optional<int64_t> constant = getConstantIntValue(number))
       return number.getType().isInteger(1) ? *constant & 1 : *constant;
     if (auto argument = dyn_cast<BlockArgument>(number)) {
@@ -274,6 +283,8 @@ private:
   air::HerdOp herd;
   ArrayRef<int64_t> sizes;
   SmallVector<int64_t> ids;
+  /// Numbers that have been looked at: many are made of the same ones.
+  DenseMap<Value, std::optional<int64_t>> known;
 };
 
 /// Which tiles of a herd read a buffer and which write it, by their row-major numbers.
@@ -319,12 +330,12 @@ std::optional<Roles> rolesOf(TileUse use) {
 }
 
 /// Whether a number is another one with each turn of a loop.
-bool movesWith(Value number, Value variable) {
+bool movesWith(Value number, Value variable, llvm::SmallPtrSetImpl<Value> &seen) {
   if (number == variable)
     return true;
   Operation *op = number.getDefiningOp();
-  return isa_and_nonnull<arith::AddIOp, arith::MulIOp, arith::IndexCastOp>(op) &&
-         llvm::any_of(op->getOperands(), [&](Value operand) { return movesWith(operand, variable); });
+  return isa_and_nonnull<arith::AddIOp, arith::MulIOp, arith::IndexCastOp>(op) && seen.insert(number).second &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return movesWith(operand, variable, seen); });
 }
 
 /// Whether a loop around a write writes the same place in each turn: then it hands over again and again.
@@ -348,7 +359,8 @@ bool writesAgain(air::HerdOp herd, const TileAccess &access) {
       continue;
     std::optional<SmallVector<Value>> variables = loop.getLoopInductionVars();
     bool moves = variables && !variables->empty() && llvm::all_of(*variables, [&](Value variable) {
-      return llvm::any_of(places, [&](Value place) { return movesWith(place, variable); });
+      llvm::SmallPtrSet<Value, 8> seen;
+      return llvm::any_of(places, [&](Value place) { return movesWith(place, variable, seen); });
     });
     if (!moves)
       return true;
@@ -365,9 +377,16 @@ StringRef doubtsAbout(TileUse use, const Roles &roles) {
   SmallVector<TileAccess> accesses;
   llvm::SmallPtrSet<Value, 8> seen;
   collectAccesses(use.argument(), accesses, seen);
-  for (const TileAccess &access : accesses)
-    if (access.writes && roles.writers.any() && writesAgain(use.herd, access))
+  unsigned writes = 0;
+  for (const TileAccess &access : accesses) {
+    if (!access.writes || !roles.writers.any())
+      continue;
+    if (writesAgain(use.herd, access))
       return "a loop writes the same place again and again";
+    // The second write may be meant for who has read the first.
+    if (++writes > 1)
+      return "it is written more than once";
+  }
   return {};
 }
 
@@ -384,12 +403,14 @@ LogicalResult shareAmongHerds(memref::AllocOp alloc, SmallVector<TileUse> uses) 
     if (use.herd->getBlock() != block)
       return refused("they stand in different loops or branches");
   llvm::sort(uses, [](TileUse &a, TileUse &b) { return a.herd->isBeforeInBlock(b.herd); });
+  // Where each is one tile, every one may go on with what the one before it has left.
+  bool isChain = llvm::all_of(uses, [](TileUse &use) { return tileCount(use.herd) == 1; });
   bool isFirst = true;
   for (TileUse &use : uses) {
     std::optional<Roles> roles = rolesOf(use);
     if (!roles)
       return refused("the number of their tiles is not constant");
-    if (roles->writers.any() && !isFirst)
+    if (roles->writers.any() && !isFirst && !isChain)
       return refused("another one than the first writes it");
     if (roles->hasHop())
       return refused("tiles of the one that writes it read it as well");
@@ -433,9 +454,60 @@ LogicalResult shareAmongTiles(memref::AllocOp alloc, ArrayRef<TileUse> uses, con
   return success();
 }
 
+/// Whether a herd of several tiles gets a view of the buffer that was taken outside of it.
+bool handsOnView(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    auto isForTiles = [](Value view) {
+      return handsOnView(view) || llvm::any_of(view.getUsers(), [](Operation *user) {
+               auto herd = dyn_cast<air::HerdOp>(user);
+               return herd && tileCount(herd) != 1;
+             });
+    };
+    return isa<ViewLikeOpInterface>(user) && !isa<air::HierarchyInterface>(user) &&
+           llvm::any_of(user->getResults(), isForTiles);
+  });
+}
+
+/// Takes a buffer out of the `air.execute` that allocates it: who uses it then sees what it is. It is there at once in any
+/// case; the token of the execute still says nothing more.
+void hoistAllocs(air::ExecuteOp execute) {
+  Block &body = execute.getRegion().front();
+  for (auto alloc : llvm::make_early_inc_range(body.getOps<memref::AllocOp>()))
+    if (alloc->getNumOperands() == 0)
+      alloc->moveBefore(execute);
+  Operation *end = body.getTerminator();
+  SmallVector<Type> types{execute->getResult(0).getType()};
+  SmallVector<Value> kept, results;
+  for (auto [result, value] : llvm::zip_equal(llvm::drop_begin(execute->getResults()), end->getOperands())) {
+    if (value.getDefiningOp<memref::AllocOp>() && value.getParentBlock() != &body) {
+      result.replaceAllUsesWith(value);
+      continue;
+    }
+    types.push_back(result.getType());
+    kept.push_back(value);
+    results.push_back(result);
+  }
+  if (kept.size() == end->getNumOperands())
+    return;
+  OpBuilder builder(execute);
+  OperationState state(execute.getLoc(), execute->getName(), execute->getOperands(), types, execute->getAttrs());
+  state.addRegion()->takeBody(execute.getRegion());
+  Operation *now = builder.create(state);
+  builder.setInsertionPoint(end);
+  air::ExecuteTerminatorOp::create(builder, end->getLoc(), kept);
+  end->erase();
+  execute->getResult(0).replaceAllUsesWith(now->getResult(0));
+  for (auto [old, result] : llvm::zip_equal(results, llvm::drop_begin(now->getResults())))
+    old.replaceAllUsesWith(result);
+  execute.erase();
+}
+
 LogicalResult privatize(memref::AllocOp alloc) {
   SmallVector<TileUse> uses;
   auto isHerdUse = [](Operation *user) { return isa<air::HerdOp>(user); };
+  if (memorySpace(alloc.getType()) == 2 && handsOnView(alloc))
+    return alloc.emitError("AL0701: a herd of several tiles gets a view of this L1 buffer; the host target has to see the "
+                           "buffer itself there, to give each tile its own: take the view in the herd");
   if (memorySpace(alloc.getType()) != 2 || llvm::none_of(alloc->getUsers(), isHerdUse))
     return success();
   if (failed(collectTileUses(alloc, uses)))
@@ -489,6 +561,9 @@ TileOrder orderOf(Operation *level) {
 
 LogicalResult privatizeTileBuffers(ModuleOp module) {
   bool failed = false;
+  SmallVector<air::ExecuteOp> executes;
+  module.walk([&](air::ExecuteOp execute) { executes.push_back(execute); });
+  llvm::for_each(executes, hoistAllocs);
   SmallVector<memref::AllocOp> allocs;
   module.walk([&](memref::AllocOp alloc) { allocs.push_back(alloc); });
   for (memref::AllocOp alloc : allocs)

@@ -515,6 +515,7 @@ fn a_relay_in_a_loop_repeats_only_if_asked() {
 }
 
 mod at_once;
+mod buffers;
 mod packets;
 mod races;
 

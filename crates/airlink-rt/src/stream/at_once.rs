@@ -342,6 +342,10 @@ impl Engine {
             return None;
         }
         let (place, held) = (piece.bytes.as_ptr() as usize + piece.at, piece.bytes.clone());
+        // As buffers are.
+        if !place.is_multiple_of(64) {
+            return None;
+        }
         piece.at += bytes;
         if piece.at == piece.bytes.len() {
             fifo.pieces.pop_front();

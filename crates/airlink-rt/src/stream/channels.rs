@@ -10,7 +10,7 @@ use super::abi::{self, RawChannel};
 use super::at_once::Near;
 use super::cursor::Cursor;
 use super::latches::Latched;
-use super::packets::Received;
+use super::packets::{Area, Received};
 use super::races::Clock;
 
 /// Who moves data through an end of a channel.
@@ -45,7 +45,7 @@ pub(crate) struct Getter {
     pub place: *const std::ffi::c_char,
     pub element_bytes: usize,
     /// Where it goes to, in a memtile.
-    pub bytes: Option<(usize, usize)>,
+    pub bytes: Option<Area>,
     pub received: Received,
 }
 

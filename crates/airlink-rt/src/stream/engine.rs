@@ -10,7 +10,7 @@ use super::at_once::{Now, Shortcuts};
 use super::channels::{Channels, Spare};
 use super::cursor::{Cursor, Pattern};
 use super::memory::{BadAccess, Memory, Right};
-use super::packets::Packets;
+use super::packets::{Area, Packets};
 use super::races::Races;
 use super::records::{Kind, Records, What};
 use super::relays::Relay;
@@ -276,7 +276,7 @@ impl Engine {
             Kind::Herd { site, code, size, frame } => self.start_herd(id, site, code, size, frame),
             Kind::Free(base) => {
                 let end = self.memory.get(base).map_or(base, |o| o.base + o.size_bytes);
-                self.packets.write((base, end), None);
+                self.packets.write(&Area::all(base, end), None);
                 self.memory.release(base);
                 self.records.complete(id);
             }
@@ -285,7 +285,7 @@ impl Engine {
     }
 
     fn copy(&mut self, to: (usize, Rc<Pattern>), from: (usize, Rc<Pattern>)) {
-        self.packets.write(to.1.hull(to.0), None);
+        self.packets.write(&Area::new(to.0, &to.1), None);
         let (target, source) = (self.memory.real(to.0), self.memory.real(from.0));
         let mut source = Cursor::new(from.1, source);
         let mut target = Cursor::new(to.1, target);

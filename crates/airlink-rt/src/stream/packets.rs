@@ -6,31 +6,84 @@
 //! data, and starts without a destination.
 
 use std::ffi::c_char;
+use std::rc::Rc;
 
 use super::StreamFault;
 use super::abi;
+use super::cursor::Pattern;
 use super::engine::Engine;
 use super::records::Transfer;
 
-/// The packets that lie in buffers of memtiles: from where, to where, and for which destination.
+/// Bytes that a transfer touches.
+#[derive(Clone)]
+pub(crate) struct Area {
+    first: usize,
+    end: usize,
+    /// None for all of them.
+    shape: Option<(usize, Rc<Pattern>)>,
+}
+
+impl Area {
+    pub(crate) fn new(start: usize, pattern: &Rc<Pattern>) -> Area {
+        let (first, end) = pattern.hull(start);
+        Area { first, end, shape: (!pattern.is_contiguous()).then(|| (start, pattern.clone())) }
+    }
+
+    pub(crate) fn all(first: usize, end: usize) -> Area {
+        Area { first, end, shape: None }
+    }
+
+    fn meets(&self, other: &Area) -> bool {
+        let is_apart = match (&self.shape, &other.shape) {
+            (Some((start, mine)), Some((other_start, others))) => mine.is_apart(*start, others, *other_start),
+            _ => false,
+        };
+        self.first < other.end && other.first < self.end && !is_apart
+    }
+
+    /// What is left of it without `other`; all of it where that would take more than two runs.
+    fn without(&self, other: &Area) -> Vec<Area> {
+        if self.shape.is_some() || other.shape.is_some() {
+            let is_covered = other.shape.is_none() && other.first <= self.first && self.end <= other.end;
+            let is_same = self.shape.is_some() && self.first == other.first && self.end == other.end;
+            return if is_covered || is_same { Vec::new() } else { vec![self.clone()] };
+        }
+        let rest = [(self.first, self.end.min(other.first)), (self.first.max(other.end), self.end)];
+        rest.into_iter().filter(|(first, end)| first < end).map(|(first, end)| Area::all(first, end)).collect()
+    }
+}
+
+/// The packets that lie in buffers of memtiles, and for which destination.
 #[derive(Default)]
-pub(crate) struct Packets(Vec<(usize, usize, u32)>);
+pub(crate) struct Packets(Vec<(Area, u32)>);
 
 impl Packets {
     /// These bytes are overwritten, with a packet or something else.
-    pub(crate) fn write(&mut self, (first, end): (usize, usize), tag: Option<u32>) {
-        self.0.retain(|&(a, b, _)| b <= first || end <= a);
-        self.0.extend(tag.map(|tag| (first, end, tag)));
+    pub(crate) fn write(&mut self, area: &Area, tag: Option<u32>) {
+        if !self.0.is_empty() {
+            let before = std::mem::take(&mut self.0);
+            for (old, tag) in before {
+                let rest = if old.meets(area) { old.without(area) } else { vec![old] };
+                self.0.extend(rest.into_iter().map(|area| (area, tag)));
+            }
+        }
+        self.0.extend(tag.map(|tag| (area.clone(), tag)));
     }
 
-    /// Which destination these bytes are for; an error if parts of them are for several.
-    fn tag(&self, (first, end): (usize, usize)) -> Result<Option<u32>, (u32, u32)> {
-        let mut tags = self.0.iter().filter(|&&(a, b, _)| a < end && first < b).map(|&(_, _, tag)| tag);
-        let tag = tags.next();
-        match tag.zip(tags.find(|other| Some(*other) != tag)) {
-            Some(two) => Err(two),
-            None => Ok(tag),
+    /// Which destination these bytes are for; an error if parts of them are for several, or for none.
+    fn tag(&self, area: &Area) -> Result<Option<u32>, (Option<u32>, Option<u32>)> {
+        let mut found = self.0.iter().filter(|(other, _)| area.meets(other));
+        let Some(&(_, tag)) = found.clone().next() else { return Ok(None) };
+        if let Some(&(_, other)) = found.find(|(_, other)| *other != tag) {
+            return Err((Some(tag), Some(other)));
         }
+        let tagged = self.0.iter().filter(|(other, _)| area.meets(other));
+        let is_run = area.shape.is_none() && tagged.clone().all(|(other, _)| other.shape.is_none());
+        let covered: usize = tagged.map(|(other, _)| other.end.min(area.end) - other.first.max(area.first)).sum();
+        if is_run && covered < area.end - area.first {
+            return Err((Some(tag), None));
+        }
+        Ok(Some(tag))
     }
 
     pub(crate) fn clear(&mut self) {
@@ -61,13 +114,7 @@ impl Received {
 
 impl Engine {
     /// A get into a memtile's buffer is done; false after a fault.
-    pub(crate) fn keep_packet(
-        &mut self,
-        fifo: usize,
-        bytes: (usize, usize),
-        received: Received,
-        place: *const c_char,
-    ) -> bool {
+    pub(crate) fn keep_packet(&mut self, fifo: usize, bytes: &Area, received: Received, place: *const c_char) -> bool {
         match received {
             Received::Nothing => {}
             Received::For(tag) => self.packets.write(bytes, tag),
@@ -87,10 +134,10 @@ impl Engine {
         if !self.channels.channels[member.channel].is_packet {
             return Some((None, None));
         }
-        let hull = transfer.pattern.hull(transfer.start);
+        let area = Area::new(transfer.start, &transfer.pattern);
         let tag = match transfer.destination {
             Some(number) => Ok(Some(number)),
-            None => self.packets.tag(hull),
+            None => self.packets.tag(&area),
         };
         // SAFETY: the site of a transfer lies in an ELF that is open.
         let place = || unsafe { abi::text((*transfer.site).place) };
@@ -108,7 +155,6 @@ impl Engine {
             }
             Err((first, second)) => {
                 let stream = self.channels.member_name(transfer.end);
-                let (first, second) = (Some(first), Some(second));
                 self.fail(StreamFault::Mixed { stream, first, second, place: place() });
                 None
             }

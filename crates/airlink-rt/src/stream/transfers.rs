@@ -6,7 +6,7 @@ use super::abi::{self, RawSite};
 use super::channels::{Getter, Piece, Putter, Who, Writer};
 use super::cursor::{Cursor, Pattern};
 use super::engine::{Engine, KnownSite, Via};
-use super::packets::Received;
+use super::packets::{Area, Received};
 use super::records::{Kind, Transfer, What};
 use super::{Id, StreamFault};
 
@@ -178,19 +178,12 @@ impl Engine {
         let site = unsafe { &*transfer.site };
         let start = self.memory.real(transfer.start);
         let cursor = Cursor::new(transfer.pattern.clone(), start);
-        let bytes = transfer.pattern.hull(transfer.start);
+        let bytes = Area::new(transfer.start, &transfer.pattern);
         self.add_getter(Who::Record(id), transfer.end, cursor, Some(bytes), site);
     }
 
     /// `bytes` are those of a memtile's buffer, where a packet lies that may go on from there.
-    pub(crate) fn add_getter(
-        &mut self,
-        who: Who,
-        fifo: usize,
-        cursor: Cursor,
-        bytes: Option<(usize, usize)>,
-        site: &RawSite,
-    ) {
+    pub(crate) fn add_getter(&mut self, who: Who, fifo: usize, cursor: Cursor, bytes: Option<Area>, site: &RawSite) {
         let (place, element_bytes, received) = (site.place, site.element_bytes as usize, Received::Nothing);
         self.close(fifo);
         self.channels.fifos[fifo].getters.push_back(Getter { who, cursor, place, element_bytes, bytes, received });
@@ -209,6 +202,17 @@ impl Engine {
         loop {
             let fifo = &mut self.channels.fifos[number];
             let Some(getter) = fifo.getters.front_mut() else { return };
+            if fifo.length_bytes > 0 && fifo.element_bytes != getter.element_bytes {
+                let (put_bytes, got_bytes, place) = (fifo.element_bytes, getter.element_bytes, getter.place);
+                let channel = self.channels.fifo_name(number);
+                // SAFETY: a text of the ELF.
+                return self.fail(StreamFault::ElementSize {
+                    channel,
+                    put_bytes,
+                    got_bytes,
+                    place: unsafe { abi::text(place) },
+                });
+            }
             while let Some(piece) = fifo.pieces.front_mut().filter(|_| getter.cursor.left() > 0) {
                 self.races.receive(getter.who, piece.sent.as_ref());
                 getter.received.add(piece.tag);
@@ -227,11 +231,11 @@ impl Engine {
             if getter.cursor.left() > 0 {
                 return;
             }
-            let (who, bytes, received, place) = (getter.who, getter.bytes, getter.received, getter.place);
+            let (who, bytes, received, place) = (getter.who, getter.bytes.take(), getter.received, getter.place);
             fifo.getters.pop_front();
             let member = fifo.member;
             if let Some(bytes) = bytes
-                && !self.keep_packet(number, bytes, received, place)
+                && !self.keep_packet(number, &bytes, received, place)
             {
                 return;
             }

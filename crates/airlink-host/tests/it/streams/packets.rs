@@ -84,6 +84,16 @@ fn parts_of_a_buffer_have_choices_of_their_own() {
     assert_eq!(results(&three_packets(HOP, "hop", BACKWARDS, &relay), &[bounded(2)]), reversed());
 }
 
+/// Packets in the columns of one buffer lie between each other, and stay apart.
+#[test]
+fn packets_that_lie_between_each_other() {
+    let part = |i: usize| format!("(%m[0, {i}] [8, 1] [3, 1]) : (memref<8x3xi16, 1>)\n");
+    let gets: String = (0..3).map(|i| format!("air.channel.get @hop[%c0] {}", part(i))).collect();
+    let puts: String = (0..3).map(|i| format!("air.channel.put @fan[%c0, %c0] {}", part(i))).collect();
+    let relay = format!("%m = memref.alloc() : memref<8x3xi16, 1>\n{gets}{puts}memref.dealloc %m : memref<8x3xi16, 1>");
+    assert_eq!(results(&three_packets(HOP, "hop", BACKWARDS, &relay), &[bounded(2)]), reversed());
+}
+
 #[test]
 fn one_transfer_of_packets_for_several() {
     let relay = "%m = memref.alloc() : memref<24xi16, 1>
@@ -95,6 +105,24 @@ fn one_transfer_of_packets_for_several() {
     let relay = relay.replace("(%m[] [] []) : (memref<24xi16, 1>)\n         air.channel.put", "(%m[0] [8] [1]) : (memref<24xi16, 1>)\n air.channel.get @hop[%c0] (%m[8] [8] [1]) : (memref<24xi16, 1>)\n air.channel.put");
     let found = fault(&three_packets(HOP, "hop", BACKWARDS, &relay), StreamOptions::default());
     assert_eq!(found.to_string(), "moves packets for destinations 2 and 1 in one transfer of `@fan[0, 0]`");
+}
+
+#[test]
+fn a_packet_and_what_is_none() {
+    let relay = "%m = memref.alloc() : memref<16xi16, 1>
+         air.channel.get @hop[%c0] (%m[0] [8] [1]) : (memref<16xi16, 1>)
+         air.channel.put @fan[%c0, %c0] (%m[] [] []) : (memref<16xi16, 1>)
+         memref.dealloc %m : memref<16xi16, 1>";
+    let found = fault(&three_packets(HOP, "hop", BACKWARDS, relay), StreamOptions::default());
+    assert_eq!(found.to_string(), "moves packets for destinations 2 and none in one transfer of `@fan[0, 0]`");
+}
+
+#[test]
+fn a_choice_where_there_is_none() {
+    let text = three_packets("", "fan", BACKWARDS, "")
+        .replace("[1, 1] {broadcast_shape = [1 : index, 3 : index], ", "[1, 3] {");
+    let found = complaints(&text);
+    assert!(found.contains("no packet channel of the program has several consumers"), "{found}");
 }
 
 #[test]
