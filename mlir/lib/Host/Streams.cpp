@@ -60,21 +60,24 @@ bool isRelay(Operation *transfer, Value buffer) {
   return gets == 1 && puts >= 1;
 }
 
-/// Whether a put reads nothing but elements of a constant of the program, which is no buffer that airlink-rt knows.
-bool isWithinGlobal(air::ChannelPutOp put) {
+/// The global that a put reads; null if it reads something else.
+memref::GlobalOp globalOf(air::ChannelPutOp put) {
   Value source = put.getSrc();
   while (auto argument = dyn_cast<BlockArgument>(source)) {
     auto level = dyn_cast<air::HierarchyInterface>(argument.getOwner()->getParentOp());
     unsigned first = level ? 2 * level.getNumDims() : 0;
     if (!level || argument.getArgNumber() < first)
-      return false;
+      return {};
     source = level.getKernelOperands()[argument.getArgNumber() - first];
   }
-  auto type = dyn_cast<MemRefType>(source.getType());
   auto get = source.getDefiningOp<memref::GetGlobalOp>();
-  auto global = get ? SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()) : memref::GlobalOp();
-  // Nothing orders puts of one that is written.
-  if (!global || !global.getConstant() || !type || !bufferBytes(type))
+  return get ? SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()) : memref::GlobalOp();
+}
+
+/// Whether a put reads nothing but elements of a constant of the program, which is no buffer that airlink-rt knows.
+bool isWithinGlobal(air::ChannelPutOp put) {
+  auto type = dyn_cast<MemRefType>(put.getSrc().getType());
+  if (!globalOf(put) || !type || !bufferBytes(type))
     return false;
   Builder builder(put.getContext());
   auto sizes = getMixedValues(put.getStaticSrcSizes(), put.getDynamicSrcSizes(), builder);
@@ -168,6 +171,9 @@ private:
       }
       access->dims.insert(access->dims.begin(), {builder.getIndexAttr(times), builder.getIndexAttr(0)});
     }
+    if (memref::GlobalOp global = globalOf(put); global && !global.getConstant())
+      return put.emitError("AL0701: this put reads `@")
+             << global.getSymName() << "`, a global that is not constant: the host target cannot order it with stores";
     bool isConstant = !tile && isWithinGlobal(put);
     return transfer(Service::Put, put, put.getChanName(), put.getIndices(), put.getDest(), *access, pad,
                     isConstant ? kIsConstant : 0);

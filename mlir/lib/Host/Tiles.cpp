@@ -167,7 +167,7 @@ private:
                   herd.getSymName() ? Word(runtime.text(*herd.getSymName())) : Word(LLVM::GlobalOp()),
                   int64_t(frame.size())};
     table.accesses = accesses;
-    table.order = orderOf(herd);
+    table.order = herd->hasAttr("airlink.execute") ? TileOrder::Task : orderOf(herd);
     table.site = runtime.table({int64_t(0)}); // Filled by finishHerds.
 
     SmallVector<OpFoldResult> words(frame.begin(), frame.end());

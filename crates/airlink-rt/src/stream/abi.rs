@@ -75,9 +75,12 @@ pub(crate) struct RawHerd {
     pub local_count: i64,
     pub locals: *const RawLocal,
     /// The order of its tiles by their row-major numbers: 0 none, all run at the same time; 1 ascending, 2 descending, each
-    /// runs to its end before the next starts.
+    /// runs to its end before the next starts; 3 no herd but a task, whose runs have no order of their own.
     pub order: i64,
 }
+
+/// The order of what is no herd.
+pub(crate) const IS_TASK: i64 = 3;
 
 pub(crate) type TileFunction = unsafe extern "C" fn(*const i64, *mut c_void, i64, i64);
 

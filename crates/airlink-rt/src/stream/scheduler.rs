@@ -328,7 +328,7 @@ impl Engine {
         // Rows of tiles from the far end of a cascade on, so that who feeds others runs first.
         let rows = (0..size.1).rev().flat_map(|y| (0..size.0).map(move |x| (x, y)));
         let columns = (0..size.0).flat_map(|x| (0..size.1).map(move |y| (x, y)));
-        if table.order == 0 {
+        if matches!(table.order, 0 | abi::IS_TASK) {
             self.herds.insert(id, HerdRun { left, frame, tiles, queue: VecDeque::new() });
             return rows.for_each(|place| self.add_tile(id, tiles, place));
         }

@@ -259,7 +259,7 @@ unsafe extern "C" fn herd(
             touched.extend(e.herd_access(start as usize, access.bytes, access.usage));
         }
         let symbol = if table.symbol.is_null() { site as usize } else { table.symbol as usize };
-        let before = e.last_herds.get(&symbol).copied().unwrap_or(0);
+        let before = e.last_herds.get(&symbol).copied().filter(|_| table.order != abi::IS_TASK).unwrap_or(0);
         e.last_herds.insert(symbol, e.records.next());
         let kind = Kind::Herd { site, code, size: (x, y), frame };
         e.issue(kind, What::Herd(site), &touched, &[before], abi::words(tokens, count))

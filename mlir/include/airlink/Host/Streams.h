@@ -70,8 +70,9 @@ struct TileScratch {
   int64_t bytes = 0;
 };
 
-/// In which order of their row-major numbers the tiles of a herd run, each to its end. Any: at the same time.
-enum class TileOrder : int64_t { Any, Ascending, Descending };
+/// In which order of their row-major numbers the tiles of a herd run, each to its end. Any: at the same time. Task: it is
+/// no herd, and runs of it are no runs of the same tiles.
+enum class TileOrder : int64_t { Any, Ascending, Descending, Task };
 
 /// The order that the buffers want through which tiles hand on data; privatizeTileBuffers finds it.
 TileOrder orderOf(Operation *level);

@@ -110,3 +110,24 @@ fn a_chain_of_single_tiles() {
     let expected: Vec<u16> = [16].into_iter().chain(9..16).chain(std::iter::repeat_n(0, 56)).collect();
     assert_eq!(results(&text.concat()), expected);
 }
+
+/// Nothing orders a put of a global with what stores into it.
+#[test]
+fn a_put_of_a_global_that_is_not_constant() {
+    let text = launch(
+        "memref.global \"private\" @g : memref<8xi16> = dense<1>
+         air.channel @in [1]",
+        "%g = memref.get_global @g : memref<8xi16>
+         air.channel.put @in[%c0] (%g[] [] []) : (memref<8xi16>)",
+        "",
+        "air.channel.get @in[%c0] (%b[0] [8] [1]) : (memref<64xi16>)",
+    );
+    let found = complaints(&text);
+    assert!(found.contains("a global that is not constant"), "{found}");
+    let options = HostOptions::default();
+    let mut running =
+        Running::new(&build(&text.replace("\"private\"", "\"private\" constant"), &ARGS, 1, &[], &options));
+    running.set("b", &[0; 64]);
+    running.call_with(every_way()[0]).unwrap();
+    assert_eq!(running.get("b")[..9], [1, 1, 1, 1, 1, 1, 1, 1, 0]);
+}
