@@ -109,9 +109,9 @@ pub struct LaunchReport {
 /// Runs and compares everything.
 ///
 /// # Errors
-/// AL0706 for the first difference of each check, AL0707 for a fault, AL0717 to AL0725 and AL0729 for launches with channels that
-/// cannot go on; those of loading an ELF. Warnings: AL0712 for outputs that nobody writes. Notes: AL0717 for launches that
-/// need more than [`BOUNDED_FIFO_BYTES`] in a stream.
+/// AL0706 for the first difference of each check, AL0707 for a fault, AL0717 to AL0725 and AL0729 for launches with
+/// channels that cannot go on; those of loading an ELF. Warnings: AL0712 for outputs that nobody writes. Notes: AL0717 for
+/// launches that need more than [`BOUNDED_FIFO_BYTES`] in a stream.
 pub fn verify(steps: &[Step], seed: u64, streams: StreamOptions, findings: &mut Findings) -> Result<Report, Reported> {
     let parts = load_programs(steps, findings)?;
     let memory = Memory::new(&parts, seed, findings)?;

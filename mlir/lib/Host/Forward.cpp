@@ -75,13 +75,10 @@ void collectUses(Value buffer, const Casts &foreign, Uses &uses) {
 /// The value at the outside of the launch that an argument of its levels stands for.
 Value outermost(Value value) {
   while (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto level = dyn_cast<air::HierarchyInterface>(argument.getOwner()->getParentOp());
-    if (!level || isa<air::LaunchOp>(level))
+    Value given = isa<air::LaunchOp>(argument.getOwner()->getParentOp()) ? Value() : givenFor(argument);
+    if (!given)
       break;
-    unsigned first = 2 * level.getNumDims();
-    if (argument.getArgNumber() < first)
-      break;
-    value = level.getKernelOperands()[argument.getArgNumber() - first];
+    value = given;
   }
   return value;
 }

@@ -65,6 +65,12 @@ std::string described(Operation *op) {
   return text;
 }
 
+Value givenFor(BlockArgument argument) {
+  auto level = dyn_cast<air::HierarchyInterface>(argument.getOwner()->getParentOp());
+  unsigned first = level ? 2 * level.getNumDims() : 0;
+  return level && argument.getArgNumber() >= first ? level.getKernelOperands()[argument.getArgNumber() - first] : Value();
+}
+
 bool isEntry(Operation *op) {
   return isLevel(op) && !op->getParentOfType<air::HierarchyInterface>();
 }

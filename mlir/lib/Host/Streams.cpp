@@ -63,13 +63,9 @@ bool isRelay(Operation *transfer, Value buffer) {
 /// The global that a put reads; null if it reads something else.
 memref::GlobalOp globalOf(air::ChannelPutOp put) {
   Value source = put.getSrc();
-  while (auto argument = dyn_cast<BlockArgument>(source)) {
-    auto level = dyn_cast<air::HierarchyInterface>(argument.getOwner()->getParentOp());
-    unsigned first = level ? 2 * level.getNumDims() : 0;
-    if (!level || argument.getArgNumber() < first)
+  while (auto argument = dyn_cast<BlockArgument>(source))
+    if (source = givenFor(argument); !source)
       return {};
-    source = level.getKernelOperands()[argument.getArgNumber() - first];
-  }
   auto get = source.getDefiningOp<memref::GetGlobalOp>();
   return get ? SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(get, get.getNameAttr()) : memref::GlobalOp();
 }

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 
 use super::abi::{self, RawSite};
-use super::channels::Piece;
+use super::channels::{Piece, row_major};
 use super::engine::Engine;
 use super::transfers::TILE_AHEAD_BYTES;
 
@@ -135,19 +135,6 @@ struct Shortcut {
 impl Shortcut {
     const WORDS: usize = 6;
     const RANK: usize = 3;
-
-    /// The number of an index; none if the channel has no such place.
-    fn number(&self, index: &[i64]) -> Option<usize> {
-        let mut number = 0;
-        for (i, &extent) in self.extents[..self.rank].iter().enumerate() {
-            let at = index.get(i).copied().unwrap_or(0);
-            if at < 0 || at >= extent {
-                return None;
-            }
-            number = number * extent as usize + at as usize;
-        }
-        Some(number)
-    }
 }
 
 /// By their sites. Of two that want one place, the later has it.
@@ -187,7 +174,7 @@ impl Engine {
         }
         let known = self.shortcuts.at(site);
         let (bytes, element_bytes) = (known.bytes, known.element_bytes);
-        let Some(number) = known.number(index) else { return false };
+        let Some(number) = row_major(&known.extents[..known.rank], index) else { return false };
         let (member, fifo) = (known.first_member + number, known.first_fifo + number);
         let (key, near) = (self.now.key, &mut self.channels.near[fifo]);
         let is_open = near.is_open && near.element_bytes as usize == element_bytes;
@@ -209,9 +196,9 @@ impl Engine {
         let bytes = known.pattern.total_bytes();
         let (_, last, _) = self.tiles[self.current?].scratch.as_ref().and_then(|s| s.buffer_at(start))?;
         // SAFETY: the site is one that a call has just come with.
-        let (element_bytes, index_count) = unsafe { ((*site).element_bytes as usize, (*site).index_count as usize) };
+        let element_bytes = unsafe { (*site).element_bytes } as usize;
         let is_large = words.len() > Shortcut::WORDS || extents.len() > Shortcut::RANK;
-        if is_large || index_count > extents.len() || bytes == 0 || start + bytes > last {
+        if is_large || bytes == 0 || start + bytes > last {
             return None;
         }
         let (site, rank) = (site as usize, extents.len());

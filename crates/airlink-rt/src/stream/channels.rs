@@ -8,9 +8,9 @@ use aligned_vec::{AVec, ConstAlign};
 use super::Id;
 use super::abi::{self, RawChannel};
 use super::at_once::Near;
-use super::cursor::Cursor;
+use super::cursor::{Area, Cursor};
 use super::latches::Latched;
-use super::packets::{Area, Received};
+use super::packets::Received;
 use super::races::Clock;
 
 /// Who moves data through an end of a channel.
@@ -267,6 +267,20 @@ impl Channels {
     }
 }
 
+/// The row-major number of an index, whose places are 0 where they are left out; none if it is outside of the extents.
+#[inline]
+pub(crate) fn row_major(extents: &[i64], index: &[i64]) -> Option<usize> {
+    let mut number = 0;
+    for (i, &extent) in extents.iter().enumerate() {
+        let at = index.get(i).copied().unwrap_or(0);
+        if at < 0 || at >= extent {
+            return None;
+        }
+        number = number * extent as usize + at as usize;
+    }
+    (index.len() <= extents.len()).then_some(number)
+}
+
 impl Channel {
     /// Its extents, its first member and its first FIFO, where each member has one FIFO and there is no more to a transfer
     /// than where it goes.
@@ -275,21 +289,9 @@ impl Channel {
         is_simple.then_some((&self.members, self.first_member, self.first_fifo))
     }
 
-    /// The row-major number of an index. Indices that are left out are 0.
     fn linear(&self, extents: &[i64], index: &[i64]) -> Result<usize, BadIndex> {
         let bad = || BadIndex { channel: self.name.clone(), index: index.to_vec(), extents: extents.to_vec() };
-        if index.len() > extents.len() {
-            return Err(bad());
-        }
-        let mut number = 0;
-        for (i, &extent) in extents.iter().enumerate() {
-            let at = index.get(i).copied().unwrap_or(0);
-            if at < 0 || at >= extent {
-                return Err(bad());
-            }
-            number = number * extent as usize + at as usize;
-        }
-        Ok(number)
+        row_major(extents, index).ok_or_else(bad)
     }
 
     /// The member that feeds a destination: an extent of 1 is spread over that of the destinations.

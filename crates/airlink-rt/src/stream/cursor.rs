@@ -47,6 +47,49 @@ pub(crate) struct Pattern {
     reach: (isize, isize),
 }
 
+/// Bytes that a transfer touches.
+#[derive(Clone)]
+pub(crate) struct Area {
+    pub first: usize,
+    pub end: usize,
+    /// None for all bytes in between.
+    pub shape: Option<(usize, Rc<Pattern>)>,
+}
+
+impl Area {
+    pub(crate) fn of(start: usize, pattern: &Rc<Pattern>) -> Area {
+        let (first, end) = pattern.hull(start);
+        Area { first, end, shape: (!pattern.is_contiguous()).then(|| (start, pattern.clone())) }
+    }
+
+    pub(crate) fn all(first: usize, end: usize) -> Area {
+        Area { first, end, shape: None }
+    }
+
+    pub(crate) fn meets(&self, other: &Area) -> bool {
+        let is_apart = match (&self.shape, &other.shape) {
+            (Some((start, mine)), Some((other_start, others))) => mine.is_apart(*start, others, *other_start),
+            _ => false,
+        };
+        self.first < other.end && other.first < self.end && !is_apart
+    }
+
+    /// Whether all bytes of `other` are among its own, as far as the ends tell.
+    pub(crate) fn covers(&self, other: &Area) -> bool {
+        self.shape.is_none() && self.first <= other.first && other.end <= self.end
+    }
+
+    /// What is left of it without `other`; all of it where that would take more than two runs.
+    pub(crate) fn without(&self, other: &Area) -> Vec<Area> {
+        if self.shape.is_some() || other.shape.is_some() {
+            let is_same = self.shape.is_some() && self.first == other.first && self.end == other.end;
+            return if other.covers(self) || is_same { Vec::new() } else { vec![self.clone()] };
+        }
+        let rest = [(self.first, self.end.min(other.first)), (self.first.max(other.end), self.end)];
+        rest.into_iter().filter(|(first, end)| first < end).map(|(first, end)| Area::all(first, end)).collect()
+    }
+}
+
 /// Sizes that no memory can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLarge;

@@ -8,9 +8,9 @@ use corosensei::Yielder;
 
 use super::at_once::{Now, Shortcuts};
 use super::channels::{Channels, Spare};
-use super::cursor::{Cursor, Pattern};
+use super::cursor::{Area, Cursor, Pattern};
 use super::memory::{BadAccess, Memory, Right};
-use super::packets::{Area, Packets};
+use super::packets::Packets;
 use super::races::Races;
 use super::records::{Kind, Records, What};
 use super::relays::Relay;
@@ -187,7 +187,7 @@ impl Engine {
         let mut all: Vec<Id> = tokens.iter().map(|&t| t as Id).chain(waits.iter().copied()).collect();
         self.scopes.iter().for_each(|s| all.extend(&s.waits));
         for touch in touched {
-            let waits = self.memory.claim(touch.base, id, touch.hull, touch.shape.clone(), touch.writes, &self.records);
+            let waits = self.memory.claim(touch.base, id, touch.area.clone(), touch.writes, &self.records);
             all.extend(waits);
         }
         self.records.push(kind, what, &all);
@@ -209,12 +209,8 @@ impl Engine {
         via: Via,
         place: *const std::ffi::c_char,
     ) -> Option<Touched> {
-        let hull = pattern.hull(start);
-        match self.memory.check(start, hull, writes) {
-            Ok(base) => {
-                let shape = (!pattern.is_contiguous()).then(|| (start, pattern.clone()));
-                base.map(|base| Touched { base, hull, shape, writes })
-            }
+        match self.memory.check(start, pattern.hull(start), writes) {
+            Ok(base) => base.map(|base| Touched { base, area: Area::of(start, pattern), writes }),
             Err(bad) => {
                 self.bad_access(&bad, via, writes, place);
                 None
@@ -285,7 +281,7 @@ impl Engine {
     }
 
     fn copy(&mut self, to: (usize, Rc<Pattern>), from: (usize, Rc<Pattern>)) {
-        self.packets.write(&Area::new(to.0, &to.1), None);
+        self.packets.write(&Area::of(to.0, &to.1), None);
         let (target, source) = (self.memory.real(to.0), self.memory.real(from.0));
         let mut source = Cursor::new(from.1, source);
         let mut target = Cursor::new(to.1, target);
@@ -377,7 +373,6 @@ pub(crate) struct KnownSite {
 #[derive(Clone)]
 pub(crate) struct Touched {
     pub base: usize,
-    pub hull: (usize, usize),
-    pub shape: Option<(usize, Rc<Pattern>)>,
+    pub area: Area,
     pub writes: bool,
 }

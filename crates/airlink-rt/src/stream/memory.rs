@@ -6,10 +6,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;
-use std::rc::Rc;
 
 use super::abi;
-use super::cursor::Pattern;
+use super::cursor::Area;
 use super::{Id, Records};
 use crate::buffer::{is_margin, margin_byte};
 use crate::local::LocalName;
@@ -65,9 +64,7 @@ impl Name {
 /// What an operation that is not done yet does to an object.
 struct Access {
     id: Id,
-    hull: (usize, usize),
-    /// None for all of the hull.
-    shape: Option<(usize, Rc<Pattern>)>,
+    area: Area,
     writes: bool,
 }
 
@@ -261,31 +258,21 @@ impl Memory {
     }
 
     /// Notes what `id` will do to an object, and returns what it has to wait for.
-    pub(crate) fn claim(
-        &mut self,
-        base: usize,
-        id: Id,
-        hull: (usize, usize),
-        shape: Option<(usize, Rc<Pattern>)>,
-        writes: bool,
-        records: &Records,
-    ) -> Vec<Id> {
+    pub(crate) fn claim(&mut self, base: usize, id: Id, area: Area, writes: bool, records: &Records) -> Vec<Id> {
         let Some(object) = self.objects.get_mut(&base) else { return Vec::new() };
         let mut waits = Vec::new();
         object.accesses.retain(|a| {
             if records.is_done(a.id) {
                 return false;
             }
-            let meets = a.hull.0 < hull.1 && hull.0 < a.hull.1 && !is_apart(&a.shape, &shape);
-            if !meets || !(a.writes || writes) {
+            if !a.area.meets(&area) || !(a.writes || writes) {
                 return true;
             }
             waits.push(a.id);
             // Whoever comes later and meets this one meets us too.
-            let is_covered = writes && hull.0 <= a.hull.0 && a.hull.1 <= hull.1 && shape.is_none();
-            !is_covered
+            !(writes && area.covers(&a.area))
         });
-        object.accesses.push(Access { id, hull, shape, writes });
+        object.accesses.push(Access { id, area, writes });
         waits
     }
 
@@ -343,12 +330,5 @@ impl Object {
             Name::Local(_) => format!("the {} buffer `{}` of {}", name.level, name.ty, name.owner),
             Name::Argument(_) => format!("`{}`", name.ty),
         }
-    }
-}
-
-fn is_apart(a: &Option<(usize, Rc<Pattern>)>, b: &Option<(usize, Rc<Pattern>)>) -> bool {
-    match (a, b) {
-        (Some((a_start, a)), Some((b_start, b))) => a.is_apart(*a_start, b, *b_start),
-        _ => false,
     }
 }

@@ -6,52 +6,12 @@
 //! data, and starts without a destination.
 
 use std::ffi::c_char;
-use std::rc::Rc;
 
 use super::StreamFault;
 use super::abi;
-use super::cursor::Pattern;
+use super::cursor::Area;
 use super::engine::Engine;
 use super::records::Transfer;
-
-/// Bytes that a transfer touches.
-#[derive(Clone)]
-pub(crate) struct Area {
-    first: usize,
-    end: usize,
-    /// None for all of them.
-    shape: Option<(usize, Rc<Pattern>)>,
-}
-
-impl Area {
-    pub(crate) fn new(start: usize, pattern: &Rc<Pattern>) -> Area {
-        let (first, end) = pattern.hull(start);
-        Area { first, end, shape: (!pattern.is_contiguous()).then(|| (start, pattern.clone())) }
-    }
-
-    pub(crate) fn all(first: usize, end: usize) -> Area {
-        Area { first, end, shape: None }
-    }
-
-    fn meets(&self, other: &Area) -> bool {
-        let is_apart = match (&self.shape, &other.shape) {
-            (Some((start, mine)), Some((other_start, others))) => mine.is_apart(*start, others, *other_start),
-            _ => false,
-        };
-        self.first < other.end && other.first < self.end && !is_apart
-    }
-
-    /// What is left of it without `other`; all of it where that would take more than two runs.
-    fn without(&self, other: &Area) -> Vec<Area> {
-        if self.shape.is_some() || other.shape.is_some() {
-            let is_covered = other.shape.is_none() && other.first <= self.first && self.end <= other.end;
-            let is_same = self.shape.is_some() && self.first == other.first && self.end == other.end;
-            return if is_covered || is_same { Vec::new() } else { vec![self.clone()] };
-        }
-        let rest = [(self.first, self.end.min(other.first)), (self.first.max(other.end), self.end)];
-        rest.into_iter().filter(|(first, end)| first < end).map(|(first, end)| Area::all(first, end)).collect()
-    }
-}
 
 /// The packets that lie in buffers of memtiles, and for which destination.
 #[derive(Default)]
@@ -134,7 +94,7 @@ impl Engine {
         if !self.channels.channels[member.channel].is_packet {
             return Some((None, None));
         }
-        let area = Area::new(transfer.start, &transfer.pattern);
+        let area = Area::of(transfer.start, &transfer.pattern);
         let tag = match transfer.destination {
             Some(number) => Ok(Some(number)),
             None => self.packets.tag(&area),

@@ -11,7 +11,6 @@ use super::abi::{RawHerd, TileFunction};
 use super::channels::{Bytes, Writer};
 use super::engine::{Active, Control, Engine, HerdRun, with};
 use super::memory::Right;
-use super::packets::Area;
 use super::scratch::{Scratch, ScratchPool};
 use super::{Id, Schedule, StreamFault, StreamOptions, abi};
 use crate::load::EntryFunction;
@@ -307,7 +306,7 @@ impl Engine {
             if let Some(word) = frame.get_mut(access.word as usize) {
                 if let Some(written) = self.herd_access(*word as usize, access.bytes, access.usage).filter(|t| t.writes)
                 {
-                    self.packets.write(&Area::all(written.hull.0, written.hull.1), None);
+                    self.packets.write(&written.area, None);
                 }
                 *word = self.memory.real(*word as usize) as i64;
             }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::abi::{self, RawHerd, RawSite, STREAM_ABI, Services, TileFunction};
 use super::channels::Who;
-use super::cursor::{Cursor, Pattern};
+use super::cursor::{Area, Cursor, Pattern};
 use super::engine::{Control, Engine, Scope, Touched, Via, with};
 use super::records::{Kind, What};
 use super::scheduler::{WaitsIn, suspend};
@@ -274,7 +274,7 @@ impl Engine {
         let base = self.memory.find(start).filter(|_| usage != 0)?;
         let end = self.memory.get(base).map(|o| o.base + o.size_bytes)?;
         let reach = usize::try_from(bytes).map_or(end, |b| start.saturating_add(b).min(end));
-        Some(Touched { base, hull: (start, reach), shape: None, writes: usage & 2 != 0 })
+        Some(Touched { base, area: Area::all(start, reach), writes: usage & 2 != 0 })
     }
 }
 
@@ -301,7 +301,7 @@ unsafe extern "C" fn free(start: usize, tokens: *const i64, count: i64) {
             return;
         }
         let Some(end) = e.memory.get(base).map(|o| o.base + o.size_bytes) else { return };
-        let touched = Touched { base, hull: (base, end.max(base + 1)), shape: None, writes: true };
+        let touched = Touched { base, area: Area::all(base, end.max(base + 1)), writes: true };
         // SAFETY: called by an ELF with its own tables.
         e.issue(Kind::Free(base), What::Other, &[touched], &[], unsafe { abi::words(tokens, count) });
     });

@@ -4,9 +4,9 @@ use std::rc::Rc;
 
 use super::abi::{self, RawSite};
 use super::channels::{Getter, Piece, Putter, Who, Writer};
-use super::cursor::{Cursor, Pattern};
+use super::cursor::{Area, Cursor, Pattern};
 use super::engine::{Engine, KnownSite, Via};
-use super::packets::{Area, Received};
+use super::packets::Received;
 use super::records::{Kind, Transfer, What};
 use super::{Id, StreamFault};
 
@@ -178,7 +178,7 @@ impl Engine {
         let site = unsafe { &*transfer.site };
         let start = self.memory.real(transfer.start);
         let cursor = Cursor::new(transfer.pattern.clone(), start);
-        let bytes = Area::new(transfer.start, &transfer.pattern);
+        let bytes = Area::of(transfer.start, &transfer.pattern);
         self.add_getter(Who::Record(id), transfer.end, cursor, Some(bytes), site);
     }
 

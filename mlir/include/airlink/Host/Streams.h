@@ -93,6 +93,10 @@ std::string placeText(Location loc);
 /// ``launch `@q` ``, ``herd``.
 std::string described(Operation *op);
 
+/// What the launch, segment or herd of an argument is given for it; null for its ids and extents, and for arguments of
+/// something else.
+Value givenFor(BlockArgument argument);
+
 /// The `memref.alloc` that a value comes from, also out of an `air.execute`; null if it comes from elsewhere.
 memref::AllocOp allocOf(Value buffer);
 
